@@ -1,0 +1,1 @@
+"""Synthetic batches and data sets."""

@@ -1,0 +1,134 @@
+"""The contract between a framework and the house. One file per framework, found by listing this folder.
+
+Each file starts with a header readable without importing (PEP 723: Python range, packages, modes,
+devices, options) and holds one class named `Contestant`. Framework files never import each other.
+"""
+
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple, Type
+
+import numpy as np
+
+from photofinish.graph import Graph
+from photofinish.optimizers import Optimizer
+
+Arrays = Dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a contender must run with. `regime` "matched": strict float32, stated threads, the same
+    allocator effect; "out-of-the-box": the framework's own defaults are left alone."""
+
+    mode: str
+    options: Dict[str, str] = field(default_factory=dict)
+    device: str = "cpu"
+    threads: int = 1
+    precision: str = "float32"  # or "float64": a referee's reference
+    regime: str = "matched"
+    seed: int = 0
+
+
+class Unsupported(Exception):
+    """This framework cannot do that; the message is the reason shown in the support matrix."""
+
+
+class Contestant:
+    """One framework in one worker process. Created after import; verbs are called in this order:
+    build, put, feed, then train_step or infer.
+
+    All arrays that cross this interface are NumPy, in canonical layout (batch axis first, channels
+    first) and canonical names: "parameter/<name>", "state/<name>", "<slot>/<parameter>", "step".
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Sets threads, numerics and device for the process. Raises Unsupported."""
+        self.setup = setup
+
+    def facts(self) -> Dict[str, Any]:
+        """Versions, build, device name, threads as the framework reports them."""
+        raise NotImplementedError
+
+    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        """Makes the native model (and optimizer). Raises Unsupported, naming the layer."""
+        raise NotImplementedError
+
+    def put(self, arrays: Arrays) -> None:
+        """Loads parameters and state (and slots and "step" where given; otherwise slots are zeroed).
+
+        Optimizer state starts anew at each call that gives no slots.
+        """
+        raise NotImplementedError
+
+    def get(self) -> Arrays:
+        """Parameters, state, slots and "step" now, in canonical form."""
+        raise NotImplementedError
+
+    def feed(self, arrays: Arrays) -> Any:
+        """A batch as train_step and infer want it: on the device, in the layout of the native model."""
+        raise NotImplementedError
+
+    def train_step(self, batch: Any) -> Any:
+        """One forward, loss, backward and update in the contender's mode; returns the loss, unread."""
+        raise NotImplementedError
+
+    def infer(self, batch: Any) -> Any:
+        """The outputs in inference mode, unread, not waited for."""
+        raise NotImplementedError
+
+    def gradients(self, batch: Any) -> Arrays:
+        """A training-mode forward and backward without update, in the contender's mode:
+        "loss", "output/<tensor>" for each graph output, "gradient/<parameter>"."""
+        raise NotImplementedError
+
+    def wait(self, handle: Any) -> None:
+        """Returns when the work behind `handle` is done."""
+        raise NotImplementedError
+
+    def read(self, handle: Any) -> Arrays:
+        """What train_step ("loss") or infer ("output/<tensor>") returned, in canonical layout."""
+        raise NotImplementedError
+
+    def device_memory(self) -> Optional[Dict[str, int]]:
+        """Bytes by the device's own allocator ("now", "peak"), or None on a CPU."""
+        return None
+
+    def probe(self, name: str, arrays: Arrays) -> Arrays:
+        """Runs one primitive the way a model of this contender would: "matmul" (a @ b), "conv" (NCHW
+        input, OIHW weight, padding 1), "multiply" (a * b elementwise, for denormals).
+
+        Result under "result". The audit reads numerics from it, not from flags. Raises Unsupported.
+        """
+        raise Unsupported("no probe {}".format(name))
+
+    def evidence(self) -> Dict[str, Any]:
+        """What can be seen of the mode being real: compiled graphs, fused kernels, layouts, oneDNN."""
+        return {}
+
+
+def native_source(framework: str, graph: Graph) -> str:
+    """The native code of a graph, as `photofinish show --as` prints it. Raises Unsupported."""
+    module = importlib.import_module("{}.{}".format(__name__, framework))
+    if not hasattr(module, "native_source"):
+        raise Unsupported("{} has no printed form".format(framework))
+    return module.native_source(graph)  # type: ignore[no-any-return]
+
+
+def names() -> List[str]:
+    """The frameworks that have a file here, without importing any."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def load(name: str) -> Type[Contestant]:
+    """Imports the framework's file (and so the framework) and returns its Contestant."""
+    module = importlib.import_module("{}.{}".format(__name__, name))
+    return module.Contestant  # type: ignore[no-any-return]
+
+
+def flattened_order(shape: Tuple[int, ...], axes: str, native: str) -> np.ndarray:
+    """For features made by flattening `shape` (canonical `axes`): native feature i is canonical
+    feature order[i] when the native layout spells its axes `native` ("CHW" -> "HWC")."""
+    index = np.arange(int(np.prod(shape))).reshape(shape)
+    return index.transpose([axes.index(axis) for axis in native]).ravel()

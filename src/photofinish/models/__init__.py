@@ -1,0 +1,155 @@
+"""The zoo: one file per architecture family, found by listing this folder.
+
+A model is a plain function from symbolic tensors to symbolic tensors, entered by `@model`. Adding one
+touches one file.
+"""
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import os
+import pkgutil
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from photofinish.graph import Graph, ModelError, Tensor, loss, record
+from photofinish.layers import Shape, SoftmaxCrossEntropy, Spec
+from photofinish.optimizers import SGD, Optimizer
+
+
+@dataclass(frozen=True)
+class Model:
+    """An entry of the zoo: the function, and what a race needs to know to use it.
+
+    `inputs` are the default input specs; `reduced` are keyword arguments (and, under "inputs",
+    shapes) that make a small model by the same function, for proofs that must be quick.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: Tuple[Tuple[str, Spec], ...]
+    classes: int = 1000
+    task: str = "classification"
+    unit: str = "images"
+    batch: int = 8
+    optimizer: Optimizer = SGD()
+    source: str = ""
+    arguments: Dict[str, Any] = field(default_factory=dict)
+    reduced: Dict[str, Any] = field(default_factory=dict)
+
+    def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
+        """Records the model for one input shape (channels first) and number of classes.
+
+        Raises ModelError when the architecture does not allow that shape.
+        """
+        inputs = OrderedDict(self.inputs)
+        if shape is not None:
+            first = self.inputs[0][0]
+            if len(shape) != len(inputs[first].shape):
+                raise ModelError("{} takes an input {} such as {}, not {}".format(
+                    self.name, inputs[first].axes, "x".join(map(str, inputs[first].shape)), "x".join(map(str, shape))))
+            inputs[first] = replace(inputs[first], shape=tuple(shape))
+        options = dict(self.arguments, **arguments)
+        options["classes"] = self.classes if classes is None else classes
+
+        def with_objective(*tensors: Tensor) -> Any:
+            outputs = self.function(*tensors, **options)
+            logits = outputs[0] if isinstance(outputs, tuple) else outputs
+            if isinstance(logits, Tensor):
+                loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+            return outputs
+
+        return record(with_objective, inputs)
+
+    def small(self, classes: int = 10) -> Graph:
+        """The same function at reduced depth and size."""
+        arguments = {name: value for name, value in self.reduced.items() if name != "shape"}
+        return self.graph(self.reduced.get("shape"), classes, **arguments)
+
+
+_MODELS = OrderedDict()  # type: OrderedDict[str, Model]
+
+
+def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...]:
+    """The input specs of a model that takes one image."""
+    return (("image", Spec("CHW", (channels, height, width))),)
+
+
+def model(name: str = "", inputs: Tuple[Tuple[str, Spec], ...] = image(3, 224, 224), **facts: Any) -> Callable[..., Any]:
+    """Decorator: enters the function in the zoo under `name` (default: its own). Repeatable for variants:
+    `arguments={...}` are passed to the function."""
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        entry = Model(name or function.__name__, function, inputs, **facts)
+        _MODELS[entry.name] = entry
+        return function
+    return enter
+
+
+def all_models() -> Dict[str, Model]:
+    """Every model of the zoo by name, families in alphabetical order of their files."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module("{}.{}".format(__name__, module.name))
+    return dict(_MODELS)
+
+
+class UnknownModel(ModelError):
+    """No such model: the message names the nearest ones."""
+
+
+def find(name: str) -> Model:
+    """The model called `name`, or the function in a file: "./net.py:model".
+
+    Raises UnknownModel (nearest names included) or ModelError (the file cannot be used).
+    """
+    if ".py" in name:
+        return _from_file(name)
+    models = all_models()
+    if name not in models:
+        near = difflib.get_close_matches(name, models, n=3, cutoff=0.4)
+        hint = "did you mean {}?".format(" or ".join(near)) if near else "see: photofinish list models"
+        raise UnknownModel("no model is called {!r}: {}".format(name, hint))
+    return models[name]
+
+
+def _from_file(name: str) -> Model:
+    path, _, function_name = name.partition(":")
+    if not os.path.isfile(path):
+        raise ModelError("there is no file {}".format(path))
+    before = set(_MODELS)
+    spec = importlib.util.spec_from_file_location("photofinish_user_model", path)
+    if spec is None or spec.loader is None:
+        raise ModelError("{} is not a Python file".format(path))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ModelError("{} cannot be imported: {}: {}".format(path, type(error).__name__, error)) from error
+    function_name = function_name or "model"
+    function = getattr(module, function_name, None)
+    if function is None or not callable(function):
+        found = _public_functions(module)
+        raise ModelError("{} has no function {}; it has: {}".format(path, function_name, ", ".join(found) or "none"))
+    entered = [entry for key, entry in _MODELS.items() if key not in before and entry.function is function]
+    for key in set(_MODELS) - before:
+        del _MODELS[key]
+    if entered:
+        return replace(entered[0], name=name)
+    return Model(name, _tolerant_of_classes(function), image(3, 224, 224))
+
+
+def _public_functions(module: Any) -> List[str]:
+    return [key for key, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")]
+
+
+def _tolerant_of_classes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function need not take `classes`: then its own head decides."""
+    if "classes" in inspect.signature(function).parameters:
+        return function
+
+    def call(*tensors: Tensor, **options: Any) -> Any:
+        options.pop("classes", None)
+        return function(*tensors, **options)
+    return call

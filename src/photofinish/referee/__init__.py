@@ -1,0 +1,1 @@
+"""Pure: arrays in, certificate and audit out."""

@@ -1,0 +1,1 @@
+"""One file per question: a Result in, a Document out."""

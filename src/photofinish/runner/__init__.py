@@ -1,0 +1,1 @@
+"""Launches, rounds, time-outs, kills: the parent of every worker process."""

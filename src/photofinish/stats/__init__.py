@@ -1,0 +1,1 @@
+"""Pure functions: paired analysis, verdicts, steady state, planning. Arrays in, values out."""

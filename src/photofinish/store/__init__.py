@@ -1,0 +1,1 @@
+"""One embedded database; raw samples only, every summary computed when read."""

@@ -1,0 +1,135 @@
+"""The words a model function is written in: each records one layer and returns its output tensor.
+
+    from photofinish.vocabulary import *
+
+    def model(x):
+        x = relu(batch_norm(conv(x, 32, 3)))
+        return linear(global_average_pool(x), 10)
+
+`name=` gives a layer a name of its own; without it layers are numbered within their scope.
+"""
+
+from typing import Any, Optional, Tuple, Union
+
+from photofinish import layers
+from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
+
+__all__ = [
+    "ModelError", "adaptive_average_pool", "average_pool", "batch_norm", "block", "clip", "concat", "conv",
+    "dropout", "embedding", "flatten", "global_average_pool", "linear", "masked_mean", "max_pool", "relu",
+    "relu6", "scan", "scope", "sigmoid", "stochastic_depth", "swish", "tanh", "training_only",
+]
+
+Pair = Union[int, Tuple[int, int]]
+Padding = Union[None, int, Tuple[int, int], Tuple[int, int, int, int]]
+
+
+def _pair(value: Pair) -> Tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
+
+
+def _padding(value: Padding) -> Tuple[int, int, int, int]:
+    if isinstance(value, int):
+        return (value,) * 4
+    if value is not None and len(value) == 2:
+        return (value[0], value[1], value[0], value[1])
+    return value or (0, 0, 0, 0)  # type: ignore[return-value]
+
+
+def conv(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padding = None,
+         dilation: Pair = 1, groups: int = 1, bias: bool = False, name: str = "") -> Tensor:
+    """A convolution (C, H, W) -> (channels, H', W'). Padding defaults to (kernel - 1) // 2 on each side."""
+    height, width = _pair(kernel)
+    down, across = _pair(dilation)
+    if padding is None:
+        padding = (down * (height - 1) // 2, across * (width - 1) // 2)
+    layer = layers.Conv(channels, (height, width), _pair(stride), _padding(padding), (down, across), groups, bias)
+    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+
+
+def linear(x: Tensor, features: int, bias: bool = True, name: str = "", weight: str = "") -> Tensor:
+    """A matrix product over the last axis. `weight` names an existing parameter to share (tied weights)."""
+    share = {"weight": weight} if weight else None
+    return apply(layers.Linear(features, bias), x, name=name, share=share)  # type: ignore[no-any-return]
+
+
+def batch_norm(x: Tensor, epsilon: float = 1e-5, momentum: float = 0.9, running_variance: str = "sample",
+               scale: bool = True, center: bool = True, name: str = "") -> Tensor:
+    """Batch normalisation over all axes but C; see `layers.BatchNorm` for the conventions."""
+    return apply(layers.BatchNorm(epsilon, momentum, running_variance, scale, center), x, name=name)  # type: ignore[no-any-return]
+
+
+def relu(x: Tensor, name: str = "") -> Tensor:
+    return apply(layers.Relu(), x, name=name)  # type: ignore[no-any-return]
+
+
+def clip(x: Tensor, low: float, high: float, name: str = "") -> Tensor:
+    return apply(layers.Clip(low, high), x, name=name)  # type: ignore[no-any-return]
+
+
+def relu6(x: Tensor, name: str = "") -> Tensor:
+    return clip(x, 0.0, 6.0, name=name)
+
+
+def sigmoid(x: Tensor, name: str = "") -> Tensor:
+    return apply(layers.Sigmoid(), x, name=name)  # type: ignore[no-any-return]
+
+
+def tanh(x: Tensor, name: str = "") -> Tensor:
+    return apply(layers.Tanh(), x, name=name)  # type: ignore[no-any-return]
+
+
+def swish(x: Tensor, name: str = "") -> Tensor:
+    return apply(layers.Swish(), x, name=name)  # type: ignore[no-any-return]
+
+
+def dropout(x: Tensor, rate: float, name: str = "") -> Tensor:
+    return apply(layers.Dropout(rate), x, name=name)  # type: ignore[no-any-return]
+
+
+def stochastic_depth(x: Tensor, rate: float, name: str = "") -> Tensor:
+    return apply(layers.StochasticDepth(rate), x, name=name)  # type: ignore[no-any-return]
+
+
+def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
+             ceil: bool = False, name: str = "") -> Tensor:
+    """Stride defaults to the kernel."""
+    layer = layers.MaxPool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding), ceil)
+    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+
+
+def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
+                 ceil: bool = False, count_padding: bool = False, name: str = "") -> Tensor:
+    """Stride defaults to the kernel."""
+    layer = layers.AveragePool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding),
+                               ceil, count_padding)
+    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+
+
+def adaptive_average_pool(x: Tensor, size: Pair, name: str = "") -> Tensor:
+    return apply(layers.AdaptiveAveragePool(_pair(size)), x, name=name)  # type: ignore[no-any-return]
+
+
+def global_average_pool(x: Tensor, keep_axes: bool = False, name: str = "") -> Tensor:
+    return apply(layers.GlobalAveragePool(keep_axes), x, name=name)  # type: ignore[no-any-return]
+
+
+def flatten(x: Tensor, name: str = "") -> Tensor:
+    return apply(layers.Flatten(), x, name=name)  # type: ignore[no-any-return]
+
+
+def concat(*tensors: Tensor, axis: str = "C", name: str = "") -> Tensor:
+    return apply(layers.Concat(axis), *tensors, name=name)  # type: ignore[no-any-return]
+
+
+def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "") -> Tensor:
+    return apply(layers.Embedding(vocabulary, features), ids, name=name)  # type: ignore[no-any-return]
+
+
+def masked_mean(x: Tensor, mask: Tensor, name: str = "") -> Tensor:
+    return apply(layers.MaskedMean(), x, mask, name=name)  # type: ignore[no-any-return]
+
+
+def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Tensor, Tensor]:
+    """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y."""
+    return apply(layers.Scan(body), carry, sequence, name=name)  # type: ignore[no-any-return]
