@@ -80,7 +80,7 @@ class Graph:
 
     def _declared(self, what: str) -> "Dict[str, Parameter]":
         if what not in self._cache:
-            found = OrderedDict()  # type: OrderedDict[str, Parameter]
+            found: OrderedDict[str, Parameter] = OrderedDict()
             for node in self.nodes:
                 own = {each.name: each for each in getattr(node.layer, what)(*self.input_specs(node))}
                 for local, name in getattr(node, what):
@@ -162,10 +162,10 @@ class Tensor:
         return self.spec.shape
 
     def __add__(self, other: "Tensor") -> "Tensor":
-        return apply(Add(), self, other)
+        return apply(Add(), self, other)[0]
 
     def __mul__(self, other: "Tensor") -> "Tensor":
-        return apply(Multiply(), self, other)
+        return apply(Multiply(), self, other)[0]
 
     def __repr__(self) -> str:
         return "Tensor({}, {}{})".format(self.name, self.spec.axes, self.spec.shape)
@@ -177,11 +177,11 @@ class ModelError(ValueError):
 
 class _Recorder:
     def __init__(self) -> None:
-        self.nodes = []  # type: List[Node]
-        self.losses = []  # type: List[Loss]
-        self.targets = OrderedDict()  # type: OrderedDict[str, Spec]
-        self.scopes = []  # type: List[str]
-        self.counts = {}  # type: Dict[str, int]
+        self.nodes: List[Node] = []
+        self.losses: List[Loss] = []
+        self.targets: OrderedDict[str, Spec] = OrderedDict()
+        self.scopes: List[str] = []
+        self.counts: Dict[str, int] = {}
         self.training_only = False
 
     def path(self, name: str) -> str:
@@ -194,7 +194,7 @@ class _Recorder:
         return "{}{}".format(base, self.counts[key])
 
 
-_recorders = []  # type: List[_Recorder]
+_recorders: List[_Recorder] = []
 
 
 def _recorder() -> _Recorder:
@@ -203,8 +203,8 @@ def _recorder() -> _Recorder:
     return _recorders[-1]
 
 
-def apply(layer: Layer, *inputs: Tensor, name: str = "", share: Optional[Dict[str, str]] = None) -> Any:
-    """Records one use of a layer; returns its output tensor, or a tuple of them if it has several.
+def apply(layer: Layer, *inputs: Tensor, name: str = "", share: Optional[Dict[str, str]] = None) -> Tuple[Tensor, ...]:
+    """Records one use of a layer; returns its output tensors.
 
     `name` defaults to the kind and a number. `share` maps the layer's own parameter names to names of
     parameters that exist already (tied weights). Raises ModelError if the inputs do not fit.
@@ -226,8 +226,7 @@ def apply(layer: Layer, *inputs: Tensor, name: str = "", share: Optional[Dict[st
         tuple((each.name, shared.get(each.name, path + "." + each.name)) for each in parameters),
         tuple((each.name, path + "." + each.name) for each in layer.state(*specs)),
         recorder.training_only))
-    made = tuple(Tensor(each, spec) for each, spec in zip(names, outputs))
-    return made[0] if len(made) == 1 else made
+    return tuple(Tensor(each, spec) for each, spec in zip(names, outputs))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ sequence); the canonical order is channels first, whatever a framework chooses o
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Tuple, Type
 
 Shape = Tuple[int, ...]
 
@@ -82,16 +82,6 @@ class Layer:
         return False
 
 
-KINDS = {}  # type: Dict[str, Type[Layer]]
-
-
-def kind(cls: Type[Layer]) -> Type[Layer]:
-    """Class decorator: a frozen layer value, found by its name when a graph is read from JSON."""
-    frozen = dataclass(frozen=True)(cls)
-    KINDS[cls.__name__] = frozen
-    return frozen
-
-
 def layer_fields(layer: Layer) -> Dict[str, Any]:
     """Field name -> value, in the order they are declared."""
     return {field.name: getattr(layer, field.name) for field in fields(layer)}  # type: ignore[arg-type]
@@ -127,7 +117,7 @@ class Elementwise(Layer):
         return (spec,)
 
 
-@kind
+@dataclass(frozen=True)
 class Conv(Layer):
     """ONNX Conv in two dimensions. Weight: (channels, C / groups, kernel height, kernel width).
 
@@ -162,7 +152,7 @@ class Conv(Layer):
         return self.channels * out.size("H") * out.size("W") * per_position
 
 
-@kind
+@dataclass(frozen=True)
 class Linear(Layer):
     """ONNX Gemm with transB=1 on the last axis. Weight: (features, input features)."""
 
@@ -187,7 +177,7 @@ class Linear(Layer):
         return rows * self.features
 
 
-@kind
+@dataclass(frozen=True)
 class BatchNorm(Layer):
     """ONNX BatchNormalization over every axis but C; training mode normalises by the batch.
 
@@ -221,12 +211,12 @@ class BatchNorm(Layer):
                 Parameter("running_variance", shape, "ones", feature_axis=axis))
 
 
-@kind
+@dataclass(frozen=True)
 class Relu(Elementwise):
     """ONNX Relu."""
 
 
-@kind
+@dataclass(frozen=True)
 class Clip(Elementwise):
     """ONNX Clip: Clip(0, 6) is what MobileNet calls ReLU6. The gradient is 0 outside (low, high)."""
 
@@ -234,22 +224,22 @@ class Clip(Elementwise):
     high: float
 
 
-@kind
+@dataclass(frozen=True)
 class Sigmoid(Elementwise):
     """ONNX Sigmoid."""
 
 
-@kind
+@dataclass(frozen=True)
 class Tanh(Elementwise):
     """ONNX Tanh."""
 
 
-@kind
+@dataclass(frozen=True)
 class Swish(Elementwise):
     """ONNX Swish with alpha = 1: x * sigmoid(x), also called SiLU."""
 
 
-@kind
+@dataclass(frozen=True)
 class Dropout(Elementwise):
     """ONNX Dropout: in training zeroes each element with probability `rate`, scales the rest by 1/(1-rate)."""
 
@@ -260,7 +250,7 @@ class Dropout(Elementwise):
         return self.rate > 0
 
 
-@kind
+@dataclass(frozen=True)
 class StochasticDepth(Elementwise):
     """In training zeroes whole samples with probability `rate`, scales the rest by 1/(1-rate).
 
@@ -274,7 +264,7 @@ class StochasticDepth(Elementwise):
         return self.rate > 0
 
 
-@kind
+@dataclass(frozen=True)
 class MaxPool(Layer):
     """ONNX MaxPool; padding is minus infinity."""
 
@@ -288,7 +278,7 @@ class MaxPool(Layer):
         return (inputs[0].resized(H=height, W=width),)
 
 
-@kind
+@dataclass(frozen=True)
 class AveragePool(Layer):
     """ONNX AveragePool; `count_padding` is its count_include_pad."""
 
@@ -303,7 +293,7 @@ class AveragePool(Layer):
         return (inputs[0].resized(H=height, W=width),)
 
 
-@kind
+@dataclass(frozen=True)
 class AdaptiveAveragePool(Layer):
     """PyTorch's adaptive_avg_pool2d: bin i of n covers floor(i*size/n) up to ceil((i+1)*size/n)."""
 
@@ -313,7 +303,7 @@ class AdaptiveAveragePool(Layer):
         return (inputs[0].resized(H=self.size[0], W=self.size[1]),)
 
 
-@kind
+@dataclass(frozen=True)
 class GlobalAveragePool(Layer):
     """ONNX GlobalAveragePool; without `keep_axes` the result is a vector of channels."""
 
@@ -325,7 +315,7 @@ class GlobalAveragePool(Layer):
         return (Spec("C", (inputs[0].size("C"),), inputs[0].dtype),)
 
 
-@kind
+@dataclass(frozen=True)
 class Flatten(Layer):
     """ONNX Flatten in canonical (channels first) order."""
 
@@ -337,7 +327,7 @@ class Flatten(Layer):
         return (Spec("C", (count,), spec.dtype, flattened=spec.shape),)
 
 
-@kind
+@dataclass(frozen=True)
 class Add(Layer):
     """ONNX Add of two tensors of one shape."""
 
@@ -345,7 +335,7 @@ class Add(Layer):
         return (_same(*inputs),)
 
 
-@kind
+@dataclass(frozen=True)
 class Multiply(Layer):
     """ONNX Mul; an axis of length 1 in one input is stretched to the other's (a gate)."""
 
@@ -359,7 +349,7 @@ class Multiply(Layer):
         return (Spec(left.axes, tuple(max(pair) for pair in pairs), left.dtype),)
 
 
-@kind
+@dataclass(frozen=True)
 class Concat(Layer):
     """ONNX Concat along the axis with that letter."""
 
@@ -371,7 +361,7 @@ class Concat(Layer):
         return (first.resized(**{self.axis: sum(spec.size(self.axis) for spec in inputs)}),)
 
 
-@kind
+@dataclass(frozen=True)
 class Embedding(Layer):
     """ONNX Gather of rows of a table. Weight: (vocabulary, features). Input: integers below `vocabulary`."""
 
@@ -388,7 +378,7 @@ class Embedding(Layer):
         return (Parameter("weight", (self.vocabulary, self.features), "unit_normal"),)
 
 
-@kind
+@dataclass(frozen=True)
 class MaskedMean(Layer):
     """The mean over axis T of the positions whose mask is true (at least one must be)."""
 
@@ -399,7 +389,7 @@ class MaskedMean(Layer):
         return (Spec("C", (spec.size("C"),), spec.dtype),)
 
 
-@kind
+@dataclass(frozen=True)
 class Scan(Layer):
     """ONNX Scan over axis T: `body` maps (carry, step input) to (carry, step output).
 
@@ -422,7 +412,7 @@ class Scan(Layer):
         return inputs[1].size("T") * int(self.body.macs)
 
 
-@kind
+@dataclass(frozen=True)
 class SoftmaxCrossEntropy(Layer):
     """ONNX SoftmaxCrossEntropyLoss, mean over the batch. Inputs: logits "C", integer label "".
 
@@ -437,3 +427,12 @@ class SoftmaxCrossEntropy(Layer):
             raise ValueError("needs logits (C) and one integer label per sample, got {} and {}".format(
                 logits, label))
         return (Spec("", ()),)
+
+
+def _kinds(base: Type[Layer]) -> Iterator[Type[Layer]]:
+    for cls in base.__subclasses__():
+        yield from _kinds(cls)
+        yield cls
+
+
+KINDS = {cls.__name__: cls for cls in _kinds(Layer) if "__dataclass_fields__" in vars(cls)}  # how JSON names them

@@ -14,18 +14,19 @@ class Metric:
     how: str
 
 
-METRICS = {each.name: each for each in (
+METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("step", "time per step", "s", "lower", "wall clock around each step in steady state, synchronised"),
     Metric("throughput", "throughput", "/s", "higher", "batch size over time per step"),
     Metric("start", "process start", "s", "lower", "from fork to the worker's first line"),
     Metric("import", "import", "s", "lower", "importing the framework in a fresh process"),
     Metric("build", "build", "s", "lower", "making the native model and optimizer"),
     Metric("weights", "load weights", "s", "lower", "copying canonical weights into the native model"),
-    Metric("compile", "compile or trace", "s", "lower", "the first call less one steady step: tracing, compiling and autotuning"),
+    Metric("compile", "compile or trace", "s", "lower",
+           "the first call less one steady step: tracing, compiling and autotuning"),
     Metric("first_step", "first step", "s", "lower", "the first call, compilation included"),
     Metric("warm_up", "warm-up", "s", "lower", "from the second step to steady state"),
     Metric("memory", "peak memory", "B", "lower", "peak resident set of the process"),
     Metric("device_memory", "peak device memory", "B", "lower", "the framework's own device allocator"),
     Metric("cpu_per_wall", "CPU used", "cores", "", "own CPU seconds over wall seconds in timed blocks"),
     Metric("faults_per_step", "page faults", "/step", "lower", "minor faults of the process over timed steps"),
-)}  # type: Dict[str, Metric]
+)}

@@ -38,7 +38,7 @@ class Adam:
 
 
 Optimizer = Union[SGD, Adam]
-OPTIMIZERS = {"sgd": SGD, "adam": Adam}  # type: Dict[str, Any]
+OPTIMIZERS: Dict[str, Any] = {"sgd": SGD, "adam": Adam}
 
 
 def optimizer_json(optimizer: Optimizer) -> Dict[str, Any]:

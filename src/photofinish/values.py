@@ -33,7 +33,7 @@ def _restore(hint: Any, value: Any) -> Any:
     if isinstance(hint, type) and is_dataclass(hint):
         return from_json(hint, value)
     if isinstance(value, list):
-        inner = arguments[0] if arguments else Any
+        inner: Any = next(iter(arguments), Any)
         return tuple(_restore(inner, each) for each in value)
     if isinstance(value, dict) and len(arguments) == 2 and type(None) not in arguments:
         return {key: _restore(arguments[1], each) for key, each in value.items()}

@@ -9,7 +9,7 @@
 `name=` gives a layer a name of its own; without it layers are numbered within their scope.
 """
 
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 from photofinish import layers
 from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
@@ -36,6 +36,10 @@ def _padding(value: Padding) -> Tuple[int, int, int, int]:
     return value or (0, 0, 0, 0)  # type: ignore[return-value]
 
 
+def _one(layer: layers.Layer, *inputs: Tensor, name: str, share: Optional[Dict[str, str]] = None) -> Tensor:
+    return apply(layer, *inputs, name=name, share=share)[0]
+
+
 def conv(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padding = None,
          dilation: Pair = 1, groups: int = 1, bias: bool = False, name: str = "") -> Tensor:
     """A convolution (C, H, W) -> (channels, H', W'). Padding defaults to (kernel - 1) // 2 on each side."""
@@ -44,27 +48,27 @@ def conv(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padd
     if padding is None:
         padding = (down * (height - 1) // 2, across * (width - 1) // 2)
     layer = layers.Conv(channels, (height, width), _pair(stride), _padding(padding), (down, across), groups, bias)
-    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+    return _one(layer, x, name=name)
 
 
 def linear(x: Tensor, features: int, bias: bool = True, name: str = "", weight: str = "") -> Tensor:
     """A matrix product over the last axis. `weight` names an existing parameter to share (tied weights)."""
     share = {"weight": weight} if weight else None
-    return apply(layers.Linear(features, bias), x, name=name, share=share)  # type: ignore[no-any-return]
+    return _one(layers.Linear(features, bias), x, name=name, share=share)
 
 
 def batch_norm(x: Tensor, epsilon: float = 1e-5, momentum: float = 0.9, running_variance: str = "sample",
                scale: bool = True, center: bool = True, name: str = "") -> Tensor:
     """Batch normalisation over all axes but C; see `layers.BatchNorm` for the conventions."""
-    return apply(layers.BatchNorm(epsilon, momentum, running_variance, scale, center), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.BatchNorm(epsilon, momentum, running_variance, scale, center), x, name=name)
 
 
 def relu(x: Tensor, name: str = "") -> Tensor:
-    return apply(layers.Relu(), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Relu(), x, name=name)
 
 
 def clip(x: Tensor, low: float, high: float, name: str = "") -> Tensor:
-    return apply(layers.Clip(low, high), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Clip(low, high), x, name=name)
 
 
 def relu6(x: Tensor, name: str = "") -> Tensor:
@@ -72,30 +76,30 @@ def relu6(x: Tensor, name: str = "") -> Tensor:
 
 
 def sigmoid(x: Tensor, name: str = "") -> Tensor:
-    return apply(layers.Sigmoid(), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Sigmoid(), x, name=name)
 
 
 def tanh(x: Tensor, name: str = "") -> Tensor:
-    return apply(layers.Tanh(), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Tanh(), x, name=name)
 
 
 def swish(x: Tensor, name: str = "") -> Tensor:
-    return apply(layers.Swish(), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Swish(), x, name=name)
 
 
 def dropout(x: Tensor, rate: float, name: str = "") -> Tensor:
-    return apply(layers.Dropout(rate), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Dropout(rate), x, name=name)
 
 
 def stochastic_depth(x: Tensor, rate: float, name: str = "") -> Tensor:
-    return apply(layers.StochasticDepth(rate), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.StochasticDepth(rate), x, name=name)
 
 
 def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
              ceil: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
     layer = layers.MaxPool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding), ceil)
-    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+    return _one(layer, x, name=name)
 
 
 def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
@@ -103,33 +107,34 @@ def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding
     """Stride defaults to the kernel."""
     layer = layers.AveragePool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding),
                                ceil, count_padding)
-    return apply(layer, x, name=name)  # type: ignore[no-any-return]
+    return _one(layer, x, name=name)
 
 
 def adaptive_average_pool(x: Tensor, size: Pair, name: str = "") -> Tensor:
-    return apply(layers.AdaptiveAveragePool(_pair(size)), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.AdaptiveAveragePool(_pair(size)), x, name=name)
 
 
 def global_average_pool(x: Tensor, keep_axes: bool = False, name: str = "") -> Tensor:
-    return apply(layers.GlobalAveragePool(keep_axes), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.GlobalAveragePool(keep_axes), x, name=name)
 
 
 def flatten(x: Tensor, name: str = "") -> Tensor:
-    return apply(layers.Flatten(), x, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Flatten(), x, name=name)
 
 
 def concat(*tensors: Tensor, axis: str = "C", name: str = "") -> Tensor:
-    return apply(layers.Concat(axis), *tensors, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Concat(axis), *tensors, name=name)
 
 
 def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "") -> Tensor:
-    return apply(layers.Embedding(vocabulary, features), ids, name=name)  # type: ignore[no-any-return]
+    return _one(layers.Embedding(vocabulary, features), ids, name=name)
 
 
 def masked_mean(x: Tensor, mask: Tensor, name: str = "") -> Tensor:
-    return apply(layers.MaskedMean(), x, mask, name=name)  # type: ignore[no-any-return]
+    return _one(layers.MaskedMean(), x, mask, name=name)
 
 
 def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Tensor, Tensor]:
     """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y."""
-    return apply(layers.Scan(body), carry, sequence, name=name)  # type: ignore[no-any-return]
+    last, outputs = apply(layers.Scan(body), carry, sequence, name=name)
+    return last, outputs

@@ -74,7 +74,7 @@ def draw_batch(graph: Graph, batch: int, seed: int) -> Arrays:
 
 def _integer_bounds(graph: Graph) -> Dict[str, int]:
     """How many values each integer input may take: the table it looks up, or the classes it labels."""
-    bounds = {}  # type: Dict[str, int]
+    bounds: Dict[str, int] = {}
     for node in graph.nodes:
         if hasattr(node.layer, "vocabulary"):
             bounds[node.inputs[0]] = node.layer.vocabulary

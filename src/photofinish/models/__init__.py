@@ -8,10 +8,10 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import os
 import pkgutil
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from photofinish.graph import Graph, ModelError, Tensor, loss, record
@@ -34,7 +34,7 @@ class Model:
     task: str = "classification"
     unit: str = "images"
     batch: int = 8
-    optimizer: Optimizer = SGD()
+    optimizer: Optimizer = field(default_factory=SGD)
     source: str = ""
     arguments: Dict[str, Any] = field(default_factory=dict)
     reduced: Dict[str, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Model:
         return self.graph(self.reduced.get("shape"), classes, **arguments)
 
 
-_MODELS = OrderedDict()  # type: OrderedDict[str, Model]
+_MODELS: OrderedDict[str, Model] = OrderedDict()
 
 
 def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...]:
@@ -77,7 +77,8 @@ def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...
     return (("image", Spec("CHW", (channels, height, width))),)
 
 
-def model(name: str = "", inputs: Tuple[Tuple[str, Spec], ...] = image(3, 224, 224), **facts: Any) -> Callable[..., Any]:
+def model(name: str = "", inputs: Tuple[Tuple[str, Spec], ...] = image(3, 224, 224),
+          **facts: Any) -> Callable[..., Any]:
     """Decorator: enters the function in the zoo under `name` (default: its own). Repeatable for variants:
     `arguments={...}` are passed to the function."""
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +116,7 @@ def find(name: str) -> Model:
 
 def _from_file(name: str) -> Model:
     path, _, function_name = name.partition(":")
-    if not os.path.isfile(path):
+    if not Path(path).is_file():
         raise ModelError("there is no file {}".format(path))
     before = set(_MODELS)
     spec = importlib.util.spec_from_file_location("photofinish_user_model", path)
