@@ -5,10 +5,12 @@ touches one file.
 """
 
 import difflib
+import functools
 import importlib
 import importlib.util
 import inspect
 import pkgutil
+import traceback
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +25,9 @@ from photofinish.optimizers import SGD, Optimizer
 class Model:
     """An entry of the zoo: the function, and what a race needs to know to use it.
 
-    `inputs` are the default input specs; `reduced` are keyword arguments (and, under "inputs",
-    shapes) that make a small model by the same function, for proofs that must be quick.
+    `inputs` are the default input specs; `reduced` are keyword arguments (and, under "shape", an
+    input shape) that make a small model by the same function, for proofs that must be quick: it has
+    every kind of layer of the full one, with the same fields up to sizes.
     """
 
     name: str
@@ -42,14 +45,14 @@ class Model:
     def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
         """Records the model for one input shape (channels first) and number of classes.
 
-        Raises ModelError when the architecture does not allow that shape.
+        Raises ModelError, naming model, input and layer, when the architecture does not allow that shape.
         """
         inputs = OrderedDict(self.inputs)
         if shape is not None:
             first = self.inputs[0][0]
             if len(shape) != len(inputs[first].shape):
                 raise ModelError("{} takes an input {} such as {}, not {}".format(
-                    self.name, inputs[first].axes, "x".join(map(str, inputs[first].shape)), "x".join(map(str, shape))))
+                    self.name, inputs[first].axes, _times(inputs[first].shape), _times(shape)))
             inputs[first] = replace(inputs[first], shape=tuple(shape))
         options = dict(self.arguments, **arguments)
         options["classes"] = self.classes if classes is None else classes
@@ -61,7 +64,11 @@ class Model:
                 loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
             return outputs
 
-        return record(with_objective, inputs)
+        try:
+            return record(with_objective, inputs)
+        except ModelError as error:
+            sizes = ", ".join(_times(spec.shape) for spec in inputs.values())
+            raise ModelError("{} with input {}: {}".format(self.name, sizes, error)) from error
 
     def small(self, classes: int = 10) -> Graph:
         """The same function at reduced depth and size."""
@@ -69,7 +76,11 @@ class Model:
         return self.graph(self.reduced.get("shape"), classes, **arguments)
 
 
-_MODELS: OrderedDict[str, Model] = OrderedDict()
+def _times(shape: Shape) -> str:
+    return "x".join(map(str, shape))
+
+
+_MODELS: Dict[str, Model] = OrderedDict()
 
 
 def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...]:
@@ -116,28 +127,55 @@ def find(name: str) -> Model:
 
 def _from_file(name: str) -> Model:
     path, _, function_name = name.partition(":")
+    zoo = all_models()  # first, so that importing part of the zoo in the file enters nothing new
+    try:
+        module = _imported(path)
+        entered = [entry for key, entry in _MODELS.items() if zoo.get(key) is not entry]
+    finally:
+        _MODELS.clear()
+        _MODELS.update(zoo)
+    function = getattr(module, function_name or "model", None)
+    for entry in entered:
+        if function_name == entry.name or function is entry.function:
+            return replace(entry, name=name, function=_clear(entry.function, path))
+    if not inspect.isfunction(function):
+        found = [entry.name for entry in entered] + _public_functions(module)
+        raise ModelError("{} has no function {}; it has: {}".format(
+            path, function_name or "model", ", ".join(found) or "none"))
+    return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
+
+
+def _imported(path: str) -> Any:
+    """The file as a module. Raises ModelError if there is no such file or running it fails."""
     if not Path(path).is_file():
         raise ModelError("there is no file {}".format(path))
-    before = set(_MODELS)
     spec = importlib.util.spec_from_file_location("photofinish_user_model", path)
     if spec is None or spec.loader is None:
         raise ModelError("{} is not a Python file".format(path))
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise ModelError("{} line {} cannot be read: {}".format(path, error.lineno, error.msg)) from error
     except Exception as error:
         raise ModelError("{} cannot be imported: {}: {}".format(path, type(error).__name__, error)) from error
-    function_name = function_name or "model"
-    function = getattr(module, function_name, None)
-    if function is None or not callable(function):
-        found = _public_functions(module)
-        raise ModelError("{} has no function {}; it has: {}".format(path, function_name, ", ".join(found) or "none"))
-    entered = [entry for key, entry in _MODELS.items() if key not in before and entry.function is function]
-    for key in set(_MODELS) - before:
-        del _MODELS[key]
-    if entered:
-        return replace(entered[0], name=name)
-    return Model(name, _tolerant_of_classes(function), image(3, 224, 224))
+    return module
+
+
+def _clear(function: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """A user's function whose own mistakes come back as a ModelError that names the line."""
+    @functools.wraps(function)
+    def call(*tensors: Tensor, **options: Any) -> Any:
+        try:
+            return function(*tensors, **options)
+        except ModelError:
+            raise
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [each.lineno for each in frames if Path(each.filename).resolve() == Path(path).resolve()]
+            where = "{} line {}".format(path, lines[-1]) if lines else path
+            raise ModelError("{}: {}: {}".format(where, type(error).__name__, error)) from error
+    return call
 
 
 def _public_functions(module: Any) -> List[str]:

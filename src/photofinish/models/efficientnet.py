@@ -1,0 +1,77 @@
+"""EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision and timm build it."""
+
+import math
+from typing import Tuple
+
+from photofinish.graph import Tensor
+from photofinish.models import image as image_input
+from photofinish.models import model
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import (
+    batch_norm,
+    block,
+    conv,
+    dropout,
+    global_average_pool,
+    linear,
+    scope,
+    sigmoid,
+    stochastic_depth,
+    swish,
+)
+
+STAGES = (  # B0, table 1: expansion, kernel, stride of the first block, channels, blocks
+    (1, 3, 1, 16, 1),
+    (6, 3, 2, 24, 2),
+    (6, 5, 2, 40, 2),
+    (6, 3, 2, 80, 3),
+    (6, 5, 1, 112, 3),
+    (6, 5, 2, 192, 4),
+    (6, 3, 1, 320, 1),
+)
+
+
+def round_channels(channels: float) -> int:
+    """The nearest multiple of 8 that loses at most a tenth."""
+    rounded = max(8, int(channels + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * channels else rounded
+
+
+@block
+def squeeze_excite(x: Tensor, squeezed: int) -> Tensor:
+    """Hu et al. 2017 (arXiv 1709.01507): each channel is scaled by a gate that sees all of them."""
+    y = global_average_pool(x, keep_axes=True)
+    y = swish(conv(y, squeezed, 1, bias=True))
+    return x * sigmoid(conv(y, x.channels, 1, bias=True))
+
+
+@block
+def mobile_block(x: Tensor, expansion: int, kernel: int, stride: int, channels: int, drop: float) -> Tensor:
+    y, wide = x, expansion * x.channels
+    if expansion > 1:
+        y = swish(batch_norm(conv(y, wide, 1)))
+    y = swish(batch_norm(conv(y, wide, kernel, stride, groups=wide)))
+    y = squeeze_excite(y, max(1, x.channels // 4))
+    y = batch_norm(conv(y, channels, 1))
+    return stochastic_depth(y, drop) + x if stride == 1 and x.channels == channels else y
+
+
+@model("efficientnet_b4", inputs=image_input(3, 380, 380), source="arXiv 1905.11946",
+       optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
+       arguments={"width": 1.4, "depth": 1.8, "drop": 0.4},
+       reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),
+                "stages": ((1, 3, 1, 8, 2), (6, 3, 2, 8, 2), (6, 5, 2, 16, 2))})
+def efficientnet(image: Tensor, classes: int, width: float, depth: float, drop: float,
+                 stages: Tuple[Tuple[int, int, int, int, int], ...] = STAGES, stem: int = 32) -> Tensor:
+    """`width` and `depth` scale the channels and the blocks of each stage of B0."""
+    counts = [math.ceil(depth * blocks) for _, _, _, _, blocks in stages]
+    done = 0
+    x = swish(batch_norm(conv(image, round_channels(width * stem), 3, stride=2)))
+    for number, (expansion, kernel, stride, channels, _) in enumerate(stages, start=1):
+        with scope("stage{}".format(number)):
+            for position in range(counts[number - 1]):
+                x = mobile_block(x, expansion, kernel, 1 if position else stride, round_channels(width * channels),
+                                 drop=0.2 * done / sum(counts))  # the deeper, the likelier to be dropped
+                done += 1
+    x = swish(batch_norm(conv(x, 4 * x.channels, 1)))
+    return linear(dropout(global_average_pool(x), drop), classes)
