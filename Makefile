@@ -1,0 +1,68 @@
+# Everything a newcomer needs: `make race` for a first verdict, `make test` to check the house.
+# PYTHON=python3.12 chooses the interpreter; BUDGET=10m gives a race more time.
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUDGET ?= 5m
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$each -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& { echo $$each; break; }; done)
+
+CONTENDERS := torch:eager,torch:compile,tensorflow:graph,tensorflow:xla
+LOCKED := pyproject.toml constraints.txt tools/install.py
+
+.PHONY: race test lint bench certify install system lock docs clean
+
+race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: a verdict and race.html
+	$(BIN)/photofinish race resnet18 --task train --task infer --contenders $(CONTENDERS) \
+		--budget $(BUDGET) --html race.html
+
+test: lint .make/browser  ## lint, then every test this machine can run
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the rooms that travel
+	$(BIN)/ruff check src tests tools $(wildcard benchmarks)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-timing --no-cache
+	$(BIN)/python tools/check_python36.py
+
+bench: .make/dev .make/compiler  ## what the referee itself costs, measured interleaved
+	$(BIN)/python -m benchmarks
+
+certify: .make/dev .make/compiler  ## every model at full size in every mode; resumes where it stopped
+	$(BIN)/python -m benchmarks.certify
+
+install: .make/dev .make/system  ## everything, for work on the project
+
+system: .make/system  ## what pip cannot install: a C++ compiler and a browser for the tests
+
+lock: .make/dev  ## resolve pyproject.toml into constraints.txt
+	$(BIN)/python tools/lock.py
+
+docs: .make/dev  ## write docs/reference/cli.md from the commands' own help
+	$(BIN)/python tools/reference.py
+
+clean:  ## forget environments, caches and build output; stored races are kept
+	rm -rf $(VENV) .make dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.make/race: $(LOCKED)
+	@test -n "$(PYTHON)" || { echo "Photofinish needs Python 3.10 to 3.13 with venv: install one, or make PYTHON=..."; exit 1; }
+	$(PYTHON) tools/install.py $(VENV) torch,tensorflow
+	@mkdir -p .make && touch $@
+
+.make/dev: $(LOCKED)
+	@test -n "$(PYTHON)" || { echo "Photofinish needs Python 3.10 to 3.13 with venv: install one, or make PYTHON=..."; exit 1; }
+	$(PYTHON) tools/install.py $(VENV) torch,tensorflow,dev
+	@mkdir -p .make && touch $@ .make/race
+
+.make/compiler: tools/system.sh
+	sh tools/system.sh compiler
+	@mkdir -p .make && touch $@
+
+.make/browser: tools/system.sh .make/compiler
+	sh tools/system.sh browser
+	@mkdir -p .make && touch $@
+
+.make/system: .make/compiler .make/browser
+	@touch $@
