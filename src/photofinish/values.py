@@ -242,7 +242,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class Race:
-    """Everything recorded of one race: raw figures only, every summary is computed when read."""
+    """Everything recorded of one race: raw figures only, every summary is computed when read.
+
+    `looks` are the numbers of launches after which the plan looked at the result and could have
+    stopped on it; none for a number fixed beforehand. The verdict's level depends on them.
+    """
 
     id: str
     case: Case
@@ -253,6 +257,7 @@ class Race:
     machine: Dict[str, Any] = field(default_factory=dict)
     versions: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     launches: Tuple[Launch, ...] = ()
+    looks: Tuple[int, ...] = ()
     blocks: Tuple[Block, ...] = ()
     phases: Tuple[Phase, ...] = ()
     warm_ups: Tuple[WarmUp, ...] = ()
