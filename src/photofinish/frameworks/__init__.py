@@ -117,8 +117,8 @@ def native_source(framework: str, graph: Graph) -> str:
 
 
 def names() -> List[str]:
-    """The frameworks that have a file here, without importing any."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    """The frameworks that have a file here, without importing any; `_name.py` is a part of another file."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def load(name: str) -> Type[Contestant]:
