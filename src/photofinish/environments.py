@@ -9,6 +9,7 @@ import importlib.util
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -131,25 +132,25 @@ def resolve(contender: Contender) -> Environment | Missing:
     return Environment(Path(sys.executable), framework, found)
 
 
-def installed() -> list[Contender]:
-    """Every framework that can race here, in its default mode."""
-    found = [Contender(each.name, each.default_mode) for each in frameworks().values() if not each.in_house]
-    return [contender for contender in found if isinstance(resolve(contender), Environment)]
+def every_framework() -> list[Contender]:
+    """Every framework that may race, installed or not, in its default mode."""
+    return [Contender(each.name, each.default_mode) for each in frameworks().values() if not each.in_house]
 
 
-def expand(*texts: str, device: str = "cpu") -> list[Contender]:
-    """Contenders as spelled in comma-separated lists, with default modes filled in.
+def expand(texts: str | Iterable[str] = (), device: str = "cpu") -> list[Contender]:
+    """Contenders as spelled in comma-separated lists, with default modes filled in; every framework if none is.
 
     One named twice races against itself (a placebo): the second becomes #2. Raises UsageError.
     """
-    spelled = [each for text in texts for each in _COMMA_OUTSIDE_BRACKETS.split(text) if each.strip()]
+    lists = [texts] if isinstance(texts, str) else texts
+    spelled = [each for text in lists for each in _COMMA_OUTSIDE_BRACKETS.split(text) if each.strip()]
     copies: Counter[Contender] = Counter()
     contenders = []
     for text in spelled:
         contender = replace(checked(text, device), copy=1)
         copies[contender] += 1
         contenders.append(replace(contender, copy=copies[contender]))
-    return contenders
+    return contenders or every_framework()
 
 
 def checked(text: str, device: str = "cpu") -> Contender:
