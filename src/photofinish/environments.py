@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from photofinish.errors import UsageError, unknown
+from photofinish.measure import sabotage
 from photofinish.values import Contender, SpellingError
 
 if sys.version_info >= (3, 11):
@@ -26,6 +27,8 @@ else:
 FOLDER = Path(__file__).parent / "frameworks"
 _HEADER = re.compile(r"^# /// script\n(?P<body>(?:#(?: .*)?\n)+?)# ///$", re.MULTILINE)
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
+# Options that every contender has; none listed means any value.
+COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": (), "handicap": (), "fault": sabotage.FAULTS, "at": ()}
 _EXTRAS = ("torch", "tensorflow")  # frameworks that are an extra of this package
 
 
@@ -166,10 +169,11 @@ def checked(text: str, device: str = "cpu") -> Contender:
     if contender.mode not in framework.modes:
         raise unknown(f"mode of {framework.name}", contender.mode, framework.modes,
                       f"modes: {', '.join(framework.modes)}")
+    options = {**framework.options, **COMMON_OPTIONS}
     for option, value in contender.options:
-        if option not in framework.options:
-            raise unknown(f"option of {framework.name}", option, framework.options)
-        allowed = framework.options[option]
+        if option not in options:
+            raise unknown(f"option of {framework.name}", option, options)
+        allowed = options[option]
         if allowed and value not in allowed:
             raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
     if device.partition(":")[0] not in framework.devices:

@@ -1,1 +1,125 @@
-"""One embedded database; raw samples only, every summary computed when read."""
+"""One embedded database; raw records only, every summary computed when read.
+
+SQLite and not DuckDB: it comes with Python, and several processes may write to it at once (DuckDB lets
+one). Each record is committed as it arrives, so that a later failure loses nothing.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from photofinish.errors import UsageError
+from photofinish.values import (
+    Block,
+    Certificate,
+    Failure,
+    Finding,
+    Launch,
+    Phase,
+    Race,
+    WarmUp,
+    from_json,
+    to_json,
+)
+
+# Which field of a Race a record belongs to, and what it is.
+KINDS: dict[str, type[Any]] = {"launches": Launch, "blocks": Block, "phases": Phase, "warm_ups": WarmUp,
+                               "failures": Failure, "certificates": Certificate, "audit": Finding}
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS race (id TEXT PRIMARY KEY, session TEXT NOT NULL, created TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS record (
+    number INTEGER PRIMARY KEY, race TEXT NOT NULL REFERENCES race(id), kind TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS record_race ON record(race);
+CREATE TABLE IF NOT EXISTS certificate (key TEXT PRIMARY KEY, body TEXT NOT NULL);
+"""
+FILE = "photofinish.sqlite"
+VERSION = 1
+
+
+class Store:
+    """A folder with the database in it. Opening makes both; several processes may hold the same one."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UsageError if the folder cannot be written."""
+        self.folder = Path(folder)
+        self.path = self.folder / FILE
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._connection() as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.executescript(SCHEMA)
+                found = connection.execute("PRAGMA user_version").fetchone()[0]
+                if found not in (0, VERSION):
+                    raise UsageError(f"{self.path} was written by another version of photofinish (format {found})",
+                                     "choose another folder with --store PATH")
+                connection.execute(f"PRAGMA user_version={VERSION}")
+                connection.execute("INSERT OR REPLACE INTO certificate VALUES ('can be written', '{}')")
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"cannot write results to {self.folder}: {error}",
+                             "choose a folder you may write to with --store PATH, or free some disk space") from error
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self.path, timeout=30)
+        try:
+            with connection:
+                yield connection
+        finally:
+            connection.close()
+
+    def begin(self, race: Race, session: str) -> None:
+        """Enters a race without records; `session` groups the races of one command."""
+        head = {key: value for key, value in to_json(race).items() if key not in KINDS}
+        with self._connection() as connection:
+            connection.execute("INSERT INTO race VALUES (?, ?, ?, ?)",
+                               (race.id, session, race.created, json.dumps(head)))
+
+    def update(self, race: Race) -> None:
+        """Writes the head of a race again (versions become known when workers have started)."""
+        head = {key: value for key, value in to_json(race).items() if key not in KINDS}
+        with self._connection() as connection:
+            connection.execute("UPDATE race SET body = ? WHERE id = ?", (json.dumps(head), race.id))
+
+    def append(self, race: str, kind: str, *records: Any) -> None:
+        """Saves records (kind: a field of Race that holds a tuple) in one transaction."""
+        rows = [(race, kind, json.dumps(to_json(record))) for record in records]
+        with self._connection() as connection:
+            connection.executemany("INSERT INTO record (race, kind, body) VALUES (?, ?, ?)", rows)
+
+    def read(self, race: str) -> Race:
+        """The race with everything recorded of it. Raises UsageError if there is none of that id."""
+        with self._connection() as connection:
+            head = connection.execute("SELECT body FROM race WHERE id = ?", (race,)).fetchone()
+            query = "SELECT kind, body FROM record WHERE race = ? ORDER BY number"
+            rows = connection.execute(query, (race,)).fetchall()
+        if head is None:
+            raise UsageError(f"no race {race!r} in {self.path}", "see the ids with: photofinish report --list")
+        records: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+        for kind, body in rows:
+            records[kind].append(from_json(KINDS[kind], json.loads(body)))
+        race_value: Race = from_json(Race, json.loads(head[0]))
+        return replace(race_value, **{kind: tuple(found) for kind, found in records.items()})
+
+    def sessions(self) -> list[tuple[str, str, list[str]]]:
+        """(session, created, race ids), oldest first."""
+        with self._connection() as connection:
+            rows = connection.execute("SELECT session, created, id FROM race ORDER BY created, rowid").fetchall()
+        grouped: dict[str, tuple[str, list[str]]] = {}
+        for session, created, race in rows:
+            grouped.setdefault(session, (created, []))[1].append(race)
+        return [(session, created, races) for session, (created, races) in grouped.items()]
+
+    def certificate(self, key: str) -> Certificate | None:
+        """A certificate earned before under the same key (graph, adapter, versions, machine)."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT body FROM certificate WHERE key = ?", (key,)).fetchone()
+        return None if row is None else from_json(Certificate, json.loads(row[0]))
+
+    def keep_certificate(self, key: str, certificate: Certificate) -> None:
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO certificate VALUES (?, ?)",
+                               (key, json.dumps(to_json(certificate))))

@@ -1,0 +1,164 @@
+"""The verbs of Photofinish for Python; the command line calls the same ones."""
+
+import secrets
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from photofinish import environments, machine, models, stats
+from photofinish.errors import UsageError, unknown
+from photofinish.graph import Graph
+from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
+from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish.runner.rehearsal import Rehearsal
+from photofinish.runner.session import Session
+from photofinish.store import Store
+from photofinish.values import Case, Certificate, Failure, Progress, Race, Result
+
+TASKS = ("train", "infer")
+DEFAULT_STORE = Path(".photofinish")
+Listener = Callable[[Progress], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """The race was stopped by hand; `results` hold what had been measured."""
+
+    def __init__(self, results: list[Result]) -> None:
+        super().__init__("interrupted")
+        self.results = results
+
+
+def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
+         batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None, optimizer: str = "",
+         regime: str = "matched", device: str = "cpu", threads: int | None = None, budget: float = 300.0,
+         precision: float = 0.02, margin: float = 0.02, launches: int | None = None, certify: bool = True,
+         store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
+         timeout: float | None = None, command: str | None = None) -> list[Result]:
+    """Races contenders on one model and judges them, one Result per task.
+
+    `shape` is channels first without the batch; `budget` in seconds for everything after set-up;
+    `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent; `timeout` the seconds
+    of running time after which a silent worker counts as hung (default: by what it was asked).
+    Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
+    """
+    tasks = (task,) if isinstance(task, str) else tuple(task)
+    for each in tasks:
+        _one_of("task", each, TASKS)
+    _one_of("regime", regime, ("matched", "out-of-the-box"))
+    entries = _entries(contenders, device)
+    if len(entries) < 2:
+        raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
+                                                        "see: photofinish list contenders")
+    graph, case, chosen = _case(model, batch, shape, classes, optimizer, regime, device, threads)
+    cases = {each: replace(case, task=each) for each in tasks}
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    session_name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
+    told = command or "photofinish " + shlex.join(sys.argv[1:])
+    races = {each: Race(f"{session_name}-{each}", cases[each], tuple(entry.name for entry in entries), margin, created,
+                        told, machine.facts()) for each in tasks}
+    for begun in races.values():
+        kept.begin(begun, session_name)
+    with _course(kept, races, graph, chosen, entries, seed, listener, timeout) as course:
+        session = Session(course, kept, races, budget, precision, launches)
+        rehearsal = Rehearsal(course, sys.executable, certify, kept)
+        try:
+            session.run(rehearsal.run)
+        except KeyboardInterrupt:
+            raise Interrupted(session.results()) from None
+        return session.results()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found: a certificate for each contender that could be tried, a failure for the rest."""
+
+    model: str
+    digest: str
+    certificates: tuple[Certificate, ...]
+    failures: tuple[Failure, ...]
+
+    @property
+    def certified(self) -> bool:
+        return bool(self.certificates) and not self.failures and all(each.passed for each in self.certificates)
+
+
+def load(session: str = "last", store: Path | str | None = None) -> list[Result]:
+    """The results of one session ("last", its name, or one race's id), judged anew from raw records.
+
+    Raises UsageError if there is none.
+    """
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    sessions = kept.sessions()
+    if not sessions:
+        raise UsageError(f"no race has been run with the store {kept.folder}", "run one: photofinish race resnet18")
+    for name, _, races in reversed(sessions):
+        if session in ("last", name) or session in races:
+            chosen = [session] if session in races else races
+            return [stats.judge(kept.read(each)) for each in chosen]
+    raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
+
+
+def _entries(contenders: Sequence[str], device: str) -> list[Entry]:
+    """The contenders with their interpreters. Raises UsageError for one that is not installed."""
+    entries = []
+    named = environments.expand(*contenders, device=device) if contenders else environments.installed()
+    for contender in named:
+        found = environments.resolve(contender)
+        if isinstance(found, environments.Missing):
+            raise UsageError(f"{contender.name}: {found.reason}", found.cure)
+        entries.append(Entry(contender, str(found.python)))
+    return entries
+
+
+def _case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,
+          regime: str, device: str, threads: int | None) -> tuple[Graph, Case, Optimizer]:
+    entry = models.find(model)
+    graph = entry.graph(shape, classes)
+    if optimizer:
+        _one_of("optimizer", optimizer, tuple(OPTIMIZERS))
+    chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
+    cores = len(usable_cores())
+    if threads is not None and not 1 <= threads <= cores:
+        raise UsageError(f"{threads} threads asked for, this process may use {cores} cores", f"choose 1 to {cores}")
+    case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
+                entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
+                optimizer_json(chosen), entry.unit)
+    return graph, case, chosen
+
+
+class _course:
+    """The scratch folder and the watchdog around a session; both are gone afterwards, whatever happens."""
+
+    def __init__(self, store: Store, races: dict[str, Race], graph: Graph, optimizer: Optimizer,
+                 entries: list[Entry], seed: int, listener: Listener | None,
+                 timeout: float | None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
+        self.course = Course({task: each.case for task, each in races.items()}, graph, optimizer, entries, self.folder,
+                             _recorder(store, races), seed, patience=Patience.of(timeout),
+                             listener=listener or (lambda progress: None))
+
+    def __enter__(self) -> Course:
+        return self.course
+
+    def __exit__(self, *_: object) -> None:
+        self.course.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _recorder(store: Store, races: dict[str, Race]) -> Recorder:
+    def record(task: str | None, kind: str, *records: object) -> None:
+        for each in races if task is None else (task,):
+            store.append(races[each].id, kind, *records)
+    return record
+
+
+def _one_of(what: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise unknown(what, value, choices)

@@ -1,0 +1,54 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["numpy"]
+# [tool.photofinish]
+# title = "Fake (computes with the reference, tells the time it is told)"
+# modes = ["steady"]
+# devices = ["cpu"]
+# options = { step = [], noise = [], launch = [], compile = [] }
+# ///
+"""A contender that computes with the referee's reference and whose clock follows a script.
+
+It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step (an
+inference takes a third), `noise` and `launch` the standard deviations of log time within and between
+launches, `compile` seconds added to the first step.
+"""
+
+import os
+from typing import Any, Dict
+
+import numpy as np
+
+from photofinish.frameworks import Setup
+from photofinish.frameworks.numpy import Contestant as Reference
+
+
+class Contestant(Reference):
+    """The NumPy reference with a clock of its own."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(Setup("reference", {}, setup.device, setup.threads, setup.precision, setup.regime, setup.seed))
+        script = setup.options
+        self.random = np.random.RandomState(int.from_bytes(os.urandom(4), "little"))
+        self.noise = float(script.get("noise", "0.01"))
+        launch = float(script.get("launch", "0")) * self.random.standard_normal()
+        self.step_seconds = float(script.get("step", "0.01")) * float(np.exp(launch))
+        self.coming = float(script.get("compile", "0"))  # what the next step pays on top
+        self.now = 0.0
+        self.clock = lambda: self.now
+
+    def facts(self) -> Dict[str, Any]:
+        return dict(super().facts(), title="fake")
+
+    def train_step(self, batch: Any) -> Any:
+        self._pass_time(1.0)
+        return super().train_step(batch)
+
+    def infer(self, batch: Any) -> Any:
+        self._pass_time(1.0 / 3.0)
+        return super().infer(batch)
+
+    def _pass_time(self, share: float) -> None:
+        noise = float(np.exp(self.noise * self.random.standard_normal()))
+        self.now += share * self.step_seconds * noise + self.coming
+        self.coming = 0.0

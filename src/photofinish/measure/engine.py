@@ -1,0 +1,84 @@
+"""Timing one contender in one process: first step, warm-up, blocks of steady steps. It knows a callable,
+a `wait` and a clock; it returns raw series only."""
+
+import math
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from photofinish.measure.system import counters, foreign_share
+from photofinish.measure.warm import settled
+
+Arrays = Dict[str, np.ndarray]
+
+
+class NotFinite(Exception):
+    """A loss or an output held NaN or infinity."""
+
+
+class Engine:
+    """Drives a built contestant. `batches` lie on the device already and rotate; `state` is the canonical
+    state that is loaded again, untimed, before each block, so that values never drift."""
+
+    def __init__(self, contestant: Any, state: Arrays, batches: Sequence[Any]) -> None:
+        self.contestant = contestant
+        self.state = state
+        self.batches = batches
+        self.clock: Callable[[], float] = contestant.clock
+        self.turn = 0
+
+    def step(self, task: str) -> float:
+        """Seconds of one step, from the call until its work is done."""
+        run = self._verb(task)
+        batch = self._next_batch()
+        begin = self.clock()
+        handle = run(batch)
+        self.contestant.wait(handle)
+        return self.clock() - begin
+
+    def warm(self, task: str, limit: float, steps: int = 200) -> List[float]:
+        """Steps until they settle, at most `limit` seconds or `steps`; the first one carries compilation."""
+        self.contestant.put(self.state)
+        series = [self.step(task)]
+        begin = self.clock()
+        while len(series) < steps and self.clock() - begin < limit and not settled(series[1:]):
+            series.append(self.step(task))
+        return series
+
+    def block(self, task: str, steps: int) -> Dict[str, Any]:
+        """`steps` timed steps after one untimed (it pays for being woken and for reloading the state).
+
+        Raises NotFinite if the loss or an output at the end is not finite.
+        """
+        self.contestant.put(self.state)
+        resume = self.step(task)
+        run, wait, clock = self._verb(task), self.contestant.wait, self.clock
+        batches = [self._next_batch() for _ in range(steps)]
+        seconds = [0.0] * steps
+        handle = None
+        before = counters()
+        for i in range(steps):
+            begin = clock()
+            handle = run(batches[i])
+            wait(handle)
+            seconds[i] = clock() - begin
+        after = counters()
+        return {"seconds": seconds, "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+                "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
+                "resume": resume, "loss": self._finite(handle)}
+
+    def _verb(self, task: str) -> Callable[[Any], Any]:
+        return {"train": self.contestant.train_step, "infer": self.contestant.infer}[task]  # type: ignore[no-any-return]
+
+    def _next_batch(self) -> Any:
+        self.turn += 1
+        return self.batches[self.turn % len(self.batches)]
+
+    def _finite(self, handle: Any) -> Optional[float]:
+        """The loss read back (None in inference): the work was real and its result a number."""
+        arrays = self.contestant.read(handle)
+        for name, values in arrays.items():
+            if not np.all(np.isfinite(values)):
+                raise NotFinite("{} is not finite".format(name))
+        loss = float(arrays["loss"]) if "loss" in arrays else None
+        return loss if loss is None or math.isfinite(loss) else None

@@ -1,0 +1,67 @@
+"""Faults planted on purpose in any contender, so that the instrument can be tested on real frameworks.
+
+Contender options: `handicap` makes every step longer by that share; `fault` is crash, hang, memory, nan
+or wrong, from step number `at` on (counted from 1 over all steps of the process).
+"""
+
+import os
+import time
+from typing import Any, Dict
+
+import numpy as np
+
+from photofinish.frameworks import Arrays
+
+OPTIONS = ("handicap", "fault", "at")
+FAULTS = ("crash", "hang", "memory", "nan", "wrong")
+
+
+class Sabotaged:
+    """A contestant that behaves as the one inside it, apart from what was planted."""
+
+    def __init__(self, contestant: Any, plan: Dict[str, str]) -> None:
+        self._contestant = contestant
+        self._fault = plan.get("fault", "")
+        self._at = int(plan.get("at", "1"))
+        self._handicap = float(plan.get("handicap", "0"))
+        self._steps = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._contestant, name)
+
+    def train_step(self, batch: Any) -> Any:
+        return self._step(self._contestant.train_step, batch)
+
+    def infer(self, batch: Any) -> Any:
+        return self._step(self._contestant.infer, batch)
+
+    def put(self, arrays: Arrays) -> None:
+        """A wrong contender computes with one parameter a tenth of a percent too large."""
+        if self._fault == "wrong":
+            name = next(key for key in sorted(arrays) if key.startswith("parameter/"))
+            arrays = dict(arrays, **{name: arrays[name] * np.float32(1.001)})
+        self._contestant.put(arrays)
+
+    def read(self, handle: Any) -> Arrays:
+        arrays = self._contestant.read(handle)
+        return {name: values * np.nan for name, values in arrays.items()} if self._due("nan") else arrays
+
+    def _step(self, run: Any, batch: Any) -> Any:
+        self._steps += 1
+        if self._due("crash"):
+            os.abort()
+        if self._due("hang"):
+            time.sleep(3600)
+        if self._due("memory"):
+            raise MemoryError("planted: out of memory")
+        begin = time.perf_counter()
+        handle = run(batch)
+        if self._handicap:
+            self._contestant.wait(handle)
+            until = begin + (time.perf_counter() - begin) * (1 + self._handicap)
+            while time.perf_counter() < until:
+                pass
+        return handle
+
+    def _due(self, fault: str) -> bool:
+        return self._fault == fault and self._steps >= self._at

@@ -1,0 +1,172 @@
+"""What all launches of one session share: the scratch folder with graph, weights and batches, the
+interpreters, the environment that workers are started in, and where records go."""
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from photofinish.graph import Graph
+from photofinish.measure import sabotage
+from photofinish.optimizers import Optimizer, optimizer_json
+from photofinish.runner.parcel import pack
+from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.watchdog import Watchdog
+from photofinish.values import Case, Contender, Failure, Progress
+from photofinish.weights import draw_batch, initial_state
+
+BATCHES = 3  # input batches that rotate
+
+# Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
+               "MALLOC_TOP_PAD_": str(256 << 20)}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP") + tuple(KEEP_MEMORY) + THREAD_VARIABLES
+
+
+class Recorder(Protocol):
+    """Where records go, at once. `task` None means every race of the session."""
+
+    def __call__(self, task: str | None, kind: str, *records: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contender with the interpreter it runs under."""
+
+    contender: Contender
+    python: str
+
+    @property
+    def name(self) -> str:
+        return self.contender.name
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds before a silent worker counts as hung, by what it was asked; running time only."""
+
+    start: float = 120.0
+    load: float = 600.0
+    build: float = 600.0
+    weights: float = 300.0
+    warm: float = 1800.0
+    block: float = 600.0
+    probe: float = 300.0
+    prove: float = 7200.0
+
+    @classmethod
+    def of(cls, seconds: float | None) -> "Patience":
+        """The same limit for every request, or the defaults."""
+        return cls() if seconds is None else cls(*([seconds] * len(fields(cls))))
+
+
+@dataclass
+class Course:
+    """One session: the same model, batch and contenders for each of its cases (one per task)."""
+
+    cases: dict[str, Case]
+    graph: Graph
+    optimizer: Optimizer
+    entries: list[Entry]
+    folder: Path
+    record: Recorder
+    seed: int
+    command: str = ""
+    patience: Patience = field(default_factory=Patience)
+    listener: Callable[[Progress], None] = lambda progress: None
+    out: set[str] = field(default_factory=set)  # contenders that failed: their failure is their result
+    estimates: dict[str, dict[str, float]] = field(default_factory=dict)  # task -> contender -> seconds per step
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # contender -> what its framework says of itself
+
+    def __post_init__(self) -> None:
+        self.script = pack(self.folder / "worker")
+        self.watchdog = Watchdog()
+        self.graph_file = self.folder / "graph.json"
+        self.graph_file.write_text(json.dumps(self.graph.to_json()))
+        self.state_file = self.folder / "state.npz"
+        np.savez(self.state_file, **initial_state(self.graph, self.seed))  # type: ignore[arg-type]
+        self.batches_file = self.folder / "batches.npz"
+        batches = {f"{i}/{name}": values for i in range(BATCHES)
+                   for name, values in draw_batch(self.graph, self.case.batch, self.seed + i).items()}
+        np.savez(self.batches_file, **batches)  # type: ignore[arg-type]
+
+    @property
+    def case(self) -> Case:
+        """What the cases of the session have in common (any of them)."""
+        return next(iter(self.cases.values()))
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(self.cases)
+
+    @property
+    def live(self) -> list[Entry]:
+        """The contenders still in the race."""
+        return [entry for entry in self.entries if entry.name not in self.out]
+
+    def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
+        """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
+        mark = f"{os.getpid()}-{self.folder.name}-{launch}-{self.entries.index(entry)}"
+        self.watchdog.watch(mark)
+        log = self.folder / f"{launch}-{self.entries.index(entry)}.log"
+        return WorkerProcess([entry.python, str(self.script)], self._environment(entry, keep_memory), log, mark,
+                             self.patience.start)
+
+    def start_reference(self, python: str) -> WorkerProcess:
+        """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
+        mark = f"{os.getpid()}-{self.folder.name}-reference"
+        self.watchdog.watch(mark)
+        return WorkerProcess([python, str(self.script)], dict(os.environ), self.folder / "reference.log", mark,
+                             self.patience.start)
+
+    def load_arguments(self, entry: Entry) -> dict[str, Any]:
+        """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
+        case, options = self.case, dict(entry.contender.options)
+        threads = int(options.pop("threads", case.threads))
+        planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
+        setup = {"mode": entry.contender.mode, "options": options, "device": case.device, "threads": threads,
+                 "precision": case.precision, "regime": case.regime, "seed": self.seed}
+        return {"framework": entry.contender.framework, "setup": setup, "sabotage": planted}
+
+    def build_arguments(self) -> dict[str, Any]:
+        return {"graph": str(self.graph_file), "batch": self.case.batch, "optimizer": optimizer_json(self.optimizer)}
+
+    def weights_arguments(self) -> dict[str, Any]:
+        return {"state": str(self.state_file), "batches": str(self.batches_file), "count": BATCHES}
+
+    def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
+        """Records a failure as a result and takes the contender out of the race."""
+        self.out.add(entry.name)
+        failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
+                          f"photofinish race {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
+                          f"--batch {self.case.batch} --input {'x'.join(map(str, self.case.shape))} --no-certify")
+        self.record(None, "failures", failure)
+        self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
+
+    def close(self) -> None:
+        self.watchdog.close()
+
+    def _environment(self, entry: Entry, keep_memory: bool) -> dict[str, str]:
+        case = self.case
+        threads = int(dict(entry.contender.options).get("threads", case.threads))
+        environment = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+        environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
+        environment["PHOTOFINISH_CACHE"] = str(self.folder / "cache" / str(self.entries.index(entry)))
+        if case.regime == "matched":
+            environment.update({name: str(threads) for name in THREAD_VARIABLES})
+            if keep_memory:
+                environment.update(KEEP_MEMORY)
+        return environment
+
+
+def usable_cores() -> list[int]:
+    """The cores this process may use, in order."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

@@ -1,0 +1,143 @@
+"""One launch: a fresh process per contender, warmed up one after another, then rounds in random order in
+which exactly one contender is awake."""
+
+import math
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+from photofinish.runner.course import Course, Entry
+from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.stats.steady import steady
+from photofinish.values import Block, Launch, Phase, Progress, WarmUp
+
+BLOCK_SECONDS = 0.4  # how long the timed steps of a block should take
+MOST_STEPS = 1000
+WARM_SECONDS = 8.0  # the longest a contender may take to settle after its first step
+FOREIGN_LIMIT = 0.10  # a block in which others used more of the machine is repeated once, whoever it belongs to
+
+
+def balanced_order(names: list[str], number: int, seed: int) -> list[str]:
+    """A random order for an odd `number`, its reverse for the next: every position is shared fairly."""
+    order = list(names)
+    random.Random(f"{seed}/{(number + 1) // 2}").shuffle(order)
+    return order if number % 2 else order[::-1]
+
+
+def describe_phases(series: list[float]) -> dict[str, float]:
+    """What the first call and the steps after it say, in seconds: compile, first step, warm-up."""
+    _, before = steady(series[1:])
+    typical = median(series[1 + before:] or series)
+    return {"first_step": series[0], "compile": max(0.0, series[0] - typical), "warm_up": sum(series[1:1 + before])}
+
+
+class LaunchRun:
+    """Runs one launch of a course. Records go out as they are made; a contender that fails is recorded and
+    left behind."""
+
+    def __init__(self, course: Course, number: int, rounds: int) -> None:
+        self.course = course
+        self.number = number
+        self.rounds = rounds
+        self.workers: dict[str, WorkerProcess] = {}
+        self.steps: dict[tuple[str, str], int] = {}
+
+    def run(self) -> Launch:
+        course, begin = self.course, time.monotonic()
+        entries = {entry.name: entry for entry in course.live}
+        started = balanced_order(list(entries), self.number, course.seed)
+        warmed = balanced_order(list(entries), self.number, course.seed + 1)
+        try:
+            for name in started:
+                self._prepare(entries[name])
+            for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
+                for name in warmed:
+                    self._warm(entries[name], task)
+            for number in range(1, self.rounds + 1):
+                self._round(entries, number)
+        finally:
+            for worker in self.workers.values():
+                worker.kill()
+        launch = Launch(self.number, course.seed, tuple(started), tuple(warmed), time.monotonic() - begin)
+        course.record(None, "launches", launch)
+        return launch
+
+    def _prepare(self, entry: Entry) -> None:
+        course = self.course
+        course.listener(Progress("launch", f"launch {self.number}: starting {entry.name}", entry.name))
+        with self._guard(entry, "start"):
+            worker = course.start(entry, self.number)
+            self.workers[entry.name] = worker
+            self._phase(entry, "start", worker.start_seconds, worker.hello)
+            reply = worker.ask("load", course.patience.load, **course.load_arguments(entry))
+            self._phase(entry, "import", reply["seconds"], reply)
+            reply = worker.ask("build", course.patience.build, **course.build_arguments())
+            self._phase(entry, "build", reply["seconds"], reply)
+            reply = worker.ask("weights", course.patience.weights, **course.weights_arguments())
+            self._phase(entry, "weights", reply["seconds"], reply)
+            self._phase(entry, "transfer", reply["transfer"], reply)
+            worker.stop()
+
+    def _warm(self, entry: Entry, task: str) -> None:
+        course = self.course
+        course.listener(Progress("launch", f"launch {self.number}: warming up {entry.name} ({task})", entry.name, task))
+        with self._guard(entry, "warm_up", task) as worker:
+            if worker is None:
+                return
+            reply = worker.ask("warm", course.patience.warm, task=task, limit=WARM_SECONDS)
+            series = reply["series"]
+            kind, before = steady(series[1:])
+            course.record(task, "warm_ups", WarmUp(self.number, entry.name, task, tuple(series[1:]), kind, before))
+            for name, seconds in describe_phases(series).items():
+                self._phase(entry, f"{name}:{task}", seconds, reply, task)
+            typical = median(series[1 + before:] or series)
+            self.steps[entry.name, task] = max(1, min(MOST_STEPS, math.ceil(BLOCK_SECONDS / max(typical, 1e-9))))
+            course.estimates.setdefault(task, {}).setdefault(entry.name, typical)
+
+    def _round(self, entries: dict[str, Entry], number: int) -> None:
+        course = self.course
+        for task in course.tasks:
+            order = balanced_order(sorted(self.workers), number, course.seed * 1000 + self.number)
+            for position, name in enumerate(order):
+                if name in course.out:
+                    continue
+                with self._guard(entries[name], "block", task) as worker:
+                    if worker is None:
+                        continue
+                    block = self._block(worker, name, task, number, position)
+                    if block.foreign is not None and block.foreign > FOREIGN_LIMIT:
+                        again = self._block(worker, name, task, number, position)
+                        course.record(task, "blocks", Block(**{**vars(block), "repeated": True}))
+                        block = again
+                    course.record(task, "blocks", block)
+        course.listener(Progress("block", f"launch {self.number}, round {number} of {self.rounds}",
+                                 done=number, total=self.rounds))
+
+    def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
+        reply = worker.ask("block", self.course.patience.block, task=task, steps=self.steps[name, task])
+        return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
+                     reply["foreign"], reply["resume"], reply["loss"])
+
+    @contextmanager
+    def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[WorkerProcess | None]:
+        """Wakes the contender for what is inside and stops it afterwards; a failure is recorded."""
+        worker = self.workers.get(entry.name)
+        alive = worker if entry.name not in self.course.out else None
+        try:
+            if alive is not None:
+                alive.wake()
+            yield alive
+            if alive is not None:
+                alive.stop()
+        except WorkerFailed as error:
+            self.course.failed(entry, error, self.number, f"{phase}:{task}" if task else phase)
+            failed = self.workers.pop(entry.name, None)
+            if failed is not None:
+                failed.kill()
+
+    def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
+        self.course.record(task, "phases", Phase(self.number, entry.name, name, seconds, reply.get("memory", 0),
+                                                 reply.get("device_memory"), "warm"))

@@ -1,0 +1,131 @@
+"""The child: commands on standard input, answers on standard output, one JSON object a line each.
+
+Started as `python run.py` from a copied folder that holds only the rooms a worker may import. Whatever a
+library prints goes to the log instead. Protocol: docs/reference/protocol.md.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Dict
+
+from photofinish.measure import system
+
+PROTOCOL = 1
+
+
+class Worker:
+    """Holds the one contestant of this process. Each public method is a command; it returns the answer."""
+
+    def __init__(self) -> None:
+        self.contestant: Any = None
+        self.engine: Any = None
+        self.graph: Any = None
+
+    def load(self, framework: str, setup: Dict[str, Any], sabotage: Dict[str, str]) -> Dict[str, Any]:
+        """Imports the framework and makes its contestant. Answers with its facts."""
+        begin = time.perf_counter()
+        frameworks = importlib.import_module("photofinish.frameworks")
+        cls = frameworks.load(framework)
+        imported = time.perf_counter()
+        self.contestant = cls(frameworks.Setup(**setup))
+        if sabotage:
+            from photofinish.measure.sabotage import Sabotaged
+            self.contestant = Sabotaged(self.contestant, sabotage)
+        return {"seconds": imported - begin, "facts": self.contestant.facts()}
+
+    def build(self, graph: str, batch: int, optimizer: Dict[str, Any]) -> Dict[str, Any]:
+        """Makes the native model of the graph in that JSON file."""
+        from photofinish.graph import Graph
+        from photofinish.optimizers import optimizer_from_json
+        self.graph = Graph.from_json(json.loads(Path(graph).read_text()))
+        begin = time.perf_counter()
+        self.contestant.build(self.graph, batch, optimizer_from_json(optimizer))
+        return {"seconds": time.perf_counter() - begin}
+
+    def weights(self, state: str, batches: str, count: int) -> Dict[str, Any]:
+        """Loads canonical weights and puts `count` batches on the device (batch i is keyed "i/<name>")."""
+        import numpy as np
+
+        from photofinish.measure.engine import Engine
+        with np.load(state) as file:
+            arrays = dict(file)
+        with np.load(batches) as file:
+            drawn = [{key.split("/", 1)[1]: file[key] for key in file if key.startswith("{}/".format(i))}
+                     for i in range(count)]
+        begin = time.perf_counter()
+        self.contestant.put(arrays)
+        seconds = time.perf_counter() - begin
+        begin = time.perf_counter()
+        fed = [self.contestant.feed(batch) for batch in drawn]
+        self.engine = Engine(self.contestant, arrays, fed)
+        return {"seconds": seconds, "transfer": time.perf_counter() - begin}
+
+    def warm(self, task: str, limit: float) -> Dict[str, Any]:
+        """First step and warm-up of a task."""
+        return {"series": self.engine.warm(task, limit)}
+
+    def block(self, task: str, steps: int) -> Dict[str, Any]:
+        """A block of timed steps in steady state."""
+        return self.engine.block(task, steps)  # type: ignore[no-any-return]
+
+    def probe(self) -> Dict[str, Any]:
+        """What this contender really runs with."""
+        from photofinish.measure import probes
+        return {"probes": probes.run(self.contestant)}
+
+    def prove(self, folder: str, label: str) -> Dict[str, Any]:
+        """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`."""
+        from photofinish.measure import proof
+        return {"written": proof.run(lambda: self.contestant, Path(folder), label)}
+
+
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove")}
+
+
+def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
+    """The reply to one request: {"ok": true, ...} or {"ok": false, "kind": ..., "message": ...}."""
+    name = request.pop("do")
+    system.reset_peak_memory()
+    try:
+        reply = COMMANDS[name](worker, **request)
+        device = worker.contestant.device_memory() if worker.contestant is not None else None
+        return dict(reply, ok=True, memory=system.peak_memory(), device_memory=device)
+    except Exception as error:
+        traceback.print_exc()
+        return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}
+
+
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "resource_exhausted", "bad_alloc", "oom when allocating")
+
+
+def failure_kind(error: BaseException) -> str:
+    """Names a Python exception in the words of `values.Failure.kind`."""
+    text = "{} {}".format(type(error).__name__, error).lower()
+    if isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY):
+        return "out of memory"
+    kinds = {"Unsupported": "unsupported", "NotFinite": "nan", "ImportError": "missing",
+             "ModuleNotFoundError": "missing"}
+    return kinds.get(type(error).__name__, "crash")
+
+
+def main() -> None:
+    """Reads requests until standard input closes."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    cores = os.environ.get("PHOTOFINISH_CORES")
+    if cores:
+        system.stay_on([int(core) for core in cores.split(",")])
+
+    def say(message: Dict[str, Any]) -> None:
+        replies.write(json.dumps(message) + "\n")
+        replies.flush()
+
+    say({"ok": True, "protocol": PROTOCOL, "python": sys.version.split()[0], "memory": system.peak_memory()})
+    worker = Worker()
+    for line in iter(sys.stdin.readline, ""):
+        say(answer(worker, json.loads(line)))

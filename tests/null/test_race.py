@@ -1,0 +1,144 @@
+"""Whole races on the fake framework: scripted clocks and faults through real processes, nothing installed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from photofinish import api
+from photofinish.runner.launch import balanced_order
+from photofinish.runner.watchdog import MARK
+from photofinish.store import Store
+from photofinish.values import Progress, Result, Verdict
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+FAST = "fake:steady[noise=0.01,step=0.010]"
+SLOW = "fake:steady[noise=0.01,step=0.013]"
+
+
+def race(store: Path, *contenders: str, **options: object) -> Result:
+    settings: dict[str, object] = {"launches": 3, "budget": 120.0, "seed": 1, "store": store, "batch": 8}
+    (result,) = api.race(MODEL, contenders, **{**settings, **options})  # type: ignore[arg-type]
+    return result
+
+
+def only_verdict(result: Result) -> Verdict:
+    (verdict,) = result.verdicts
+    return verdict
+
+
+def survivors() -> list[int]:
+    """Processes of this test run's races that are still there."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}=".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_faster_contender_is_found_with_its_size(tmp_path: Path) -> None:
+    result = race(tmp_path, FAST, SLOW)
+    verdict = only_verdict(result)
+    assert result.comparable and verdict.verdict == "FASTER"
+    assert verdict.low is not None and verdict.high is not None and verdict.low < 1.3 < verdict.high
+    assert [standing.contender for standing in result.standings] == [FAST, SLOW]
+    assert all(certificate.passed for certificate in result.race.certificates)
+
+
+def test_a_contender_against_itself_is_never_called_faster(tmp_path: Path) -> None:
+    assert only_verdict(race(tmp_path, FAST, FAST)).verdict in ("EQUIVALENT", "UNDECIDED")
+
+
+def test_a_wrong_contender_is_not_comparable(tmp_path: Path) -> None:
+    result = race(tmp_path, FAST, "fake:steady[fault=wrong]")
+    assert not result.comparable and only_verdict(result).verdict == "NOT COMPARABLE"
+    (failure,) = result.race.failures
+    assert failure.kind == "wrong answer" and "gradients" in failure.message
+
+
+@pytest.mark.parametrize(("fault", "kind"), [("crash", "crash"), ("memory", "out of memory"), ("nan", "nan"),
+                                             ("hang", "hang")])
+def test_a_fault_is_a_result_and_the_others_go_on(tmp_path: Path, fault: str, kind: str) -> None:
+    broken = f"fake:steady[at=40,fault={fault}]"
+    result = race(tmp_path, FAST, SLOW, broken, certify=False, timeout=15.0)
+    (failure,) = result.race.failures
+    assert (failure.contender, failure.kind) == (broken, kind)
+    assert failure.command.startswith("photofinish race")
+    assert {block.contender for block in result.race.blocks if block.launch == 3} == {FAST, SLOW}
+    assert survivors() == []
+
+
+def test_one_launch_serves_both_tasks(tmp_path: Path) -> None:
+    results = api.race(MODEL, [FAST, SLOW], ["train", "infer"], launches=2, seed=1, store=tmp_path, batch=8)
+    assert [result.race.case.task for result in results] == ["train", "infer"]
+    assert results[0].race.launches == results[1].race.launches
+    assert all({block.task for block in result.race.blocks} == {result.race.case.task} for result in results)
+
+
+def test_every_round_has_every_contender_once_and_positions_are_shared(tmp_path: Path) -> None:
+    blocks = [block for block in race(tmp_path, FAST, SLOW, certify=False).race.blocks if not block.repeated]
+    seen = {(block.launch, block.round, block.contender) for block in blocks}
+    assert len(seen) == len(blocks)
+    firsts = [block.contender for block in blocks if block.position == 0]
+    assert abs(firsts.count(FAST) - firsts.count(SLOW)) <= 3  # an odd number of rounds in each of three launches
+
+
+def test_orders_come_in_mirrored_pairs() -> None:
+    for number in (1, 3, 5):
+        assert balanced_order(["a", "b", "c"], number, 7) == balanced_order(["a", "b", "c"], number + 1, 7)[::-1]
+
+
+def test_ctrl_c_saves_and_reports_what_was_measured(tmp_path: Path) -> None:
+    def stop_after_first_launch(progress: Progress) -> None:
+        if progress.stage == "block" and progress.text.startswith("launch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(api.Interrupted) as stopped:
+        race(tmp_path, FAST, SLOW, certify=False, listener=stop_after_first_launch)
+    (result,) = stopped.value.results
+    assert {block.launch for block in result.race.blocks} >= {1}
+    assert survivors() == []
+
+
+def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -> None:
+    code = (f"from photofinish import api; api.race({MODEL!r}, [{FAST!r}, {SLOW!r}], launches=50, "
+            f"store={str(tmp_path)!r}, batch=8, certify=False)")
+    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+        store = Store(tmp_path)
+        wait_until(lambda: bool(store.sessions()) and len(store.read(store.sessions()[0][2][0]).blocks) > 10)
+        os.kill(parent.pid, signal.SIGKILL)
+    wait_until(lambda: survivors() == [])
+    (result,) = api.load("last", store=tmp_path)
+    assert len(result.race.blocks) > 10
+
+
+def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) -> None:
+    def kill_one(progress: Progress) -> None:
+        if progress.stage == "block" and survivors():
+            os.kill(survivors()[0], signal.SIGKILL)
+
+    result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
+    assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
+    assert survivors() == []
+
+
+def test_two_races_write_to_one_store_at_once(tmp_path: Path) -> None:
+    code = (f"from photofinish import api; api.race({MODEL!r}, [{FAST!r}, {SLOW!r}], launches=2, "
+            f"store={str(tmp_path)!r}, batch=8, certify=False)")
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert len(Store(tmp_path).sessions()) == 2
+
+
+def wait_until(condition: object, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
