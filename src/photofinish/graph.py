@@ -9,7 +9,7 @@ import json
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from photofinish.layers import KINDS, Add, Layer, Multiply, Parameter, Shape, Spec, layer_fields
 
@@ -176,7 +176,9 @@ class ModelError(ValueError):
 
 
 class _Recorder:
-    def __init__(self) -> None:
+    def __init__(self, inputs: Iterable[str]) -> None:
+        self.names = set(inputs)  # of the tensors so far
+        self.shapes: Dict[str, Shape] = {}  # of the parameters so far
         self.nodes: List[Node] = []
         self.losses: List[Loss] = []
         self.targets: OrderedDict[str, Spec] = OrderedDict()
@@ -207,12 +209,12 @@ def apply(layer: Layer, *inputs: Tensor, name: str = "", share: Optional[Dict[st
     """Records one use of a layer; returns its output tensors.
 
     `name` defaults to the kind and a number. `share` maps the layer's own parameter names to names of
-    parameters that exist already (tied weights). Raises ModelError if the inputs do not fit.
+    parameters that exist already (tied weights). Raises ModelError if inputs, name or shares do not fit.
     """
     recorder = _recorder()
     path = recorder.path(name or recorder.number(_snake(type(layer).__name__)))
-    if any(node.name == path for node in recorder.nodes):
-        raise ModelError("two layers are named {}: give one of them another name".format(path))
+    if path in recorder.names:
+        raise ModelError("two tensors are named {}: give one of them another name".format(path))
     specs = tuple(tensor.spec for tensor in inputs)
     try:
         outputs = layer.outputs(*specs)
@@ -221,9 +223,16 @@ def apply(layer: Layer, *inputs: Tensor, name: str = "", share: Optional[Dict[st
         raise ModelError("{} ({}): {}".format(path, type(layer).__name__, error.args[0])) from error
     names = (path,) + tuple("{}:{}".format(path, i) for i in range(1, len(outputs)))
     shared = share or {}
+    own = tuple((each.name, shared.get(each.name, path + "." + each.name)) for each in parameters)
+    for each, (_, parameter) in zip(parameters, own):
+        if each.name in shared and recorder.shapes.get(parameter) != each.shape:
+            raise ModelError("{} ({}): the {} it shares, {}, should have shape {} but is {}".format(
+                path, type(layer).__name__, each.name, parameter, each.shape,
+                recorder.shapes.get(parameter, "absent")))
+        recorder.shapes.setdefault(parameter, each.shape)
+    recorder.names.update(names)
     recorder.nodes.append(Node(
-        path, layer, tuple(tensor.name for tensor in inputs), names,
-        tuple((each.name, shared.get(each.name, path + "." + each.name)) for each in parameters),
+        path, layer, tuple(tensor.name for tensor in inputs), names, own,
         tuple((each.name, path + "." + each.name) for each in layer.state(*specs)),
         recorder.training_only))
     return tuple(Tensor(each, spec) for each, spec in zip(names, outputs))
@@ -267,7 +276,10 @@ def training_only() -> Iterator[None]:
 def loss(layer: Layer, prediction: Tensor, target: str, target_spec: Spec, weight: float = 1.0) -> None:
     """Adds a term to the training loss; `target` names an input that exists in training only."""
     recorder = _recorder()
-    layer.outputs(prediction.spec, target_spec)
+    try:
+        layer.outputs(prediction.spec, target_spec)
+    except ValueError as error:
+        raise ModelError("{} of {}: {}".format(type(layer).__name__, prediction.name, error)) from error
     if recorder.targets.setdefault(target, target_spec) != target_spec:
         raise ModelError("target {} is used with two shapes".format(target))
     recorder.losses.append(Loss(layer, prediction.name, target, weight))
@@ -278,7 +290,7 @@ def record(function: Callable[..., Any], inputs: Dict[str, Spec]) -> Graph:
 
     Raises ModelError, naming the layer, when a layer's inputs do not fit it.
     """
-    recorder = _Recorder()
+    recorder = _Recorder(inputs)
     tensors = [Tensor(name, spec) for name, spec in inputs.items()]
     _recorders.append(recorder)
     try:

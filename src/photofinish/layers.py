@@ -37,7 +37,9 @@ class Spec:
         return self.shape[self.axes.index(axis)]
 
     def resized(self, **sizes: int) -> "Spec":
-        """The same tensor with other lengths for the named axes."""
+        """The same tensor with other lengths for the named axes; KeyError if it has no such axis."""
+        for axis in sizes:
+            self.size(axis)
         shape = tuple(sizes.get(axis, size) for axis, size in zip(self.axes, self.shape))
         return Spec(self.axes, shape, self.dtype)
 
@@ -310,9 +312,8 @@ class GlobalAveragePool(Layer):
     keep_axes: bool = False
 
     def outputs(self, *inputs: Spec) -> Tuple[Spec, ...]:
-        if self.keep_axes:
-            return (inputs[0].resized(H=1, W=1),)
-        return (Spec("C", (inputs[0].size("C"),), inputs[0].dtype),)
+        pooled = inputs[0].resized(H=1, W=1)
+        return (pooled if self.keep_axes else Spec("C", (pooled.size("C"),), pooled.dtype),)
 
 
 @dataclass(frozen=True)
@@ -424,8 +425,8 @@ class SoftmaxCrossEntropy(Layer):
     def outputs(self, *inputs: Spec) -> Tuple[Spec, ...]:
         logits, label = inputs
         if logits.axes != "C" or label.axes or not label.dtype.startswith("int"):
-            raise ValueError("needs logits (C) and one integer label per sample, got {} and {}".format(
-                logits, label))
+            raise ValueError("needs logits with the one axis C and one integer label per sample, got axes {!r} "
+                             "and a label {} with axes {!r}".format(logits.axes, label.dtype, label.axes))
         return (Spec("", ()),)
 
 

@@ -50,7 +50,7 @@ class Model:
         inputs = OrderedDict(self.inputs)
         if shape is not None:
             first = self.inputs[0][0]
-            if len(shape) != len(inputs[first].shape):
+            if len(shape) != len(inputs[first].shape) or min(shape) < 1:
                 raise ModelError("{} takes an input {} such as {}, not {}".format(
                     self.name, inputs[first].axes, _times(inputs[first].shape), _times(shape)))
             inputs[first] = replace(inputs[first], shape=tuple(shape))

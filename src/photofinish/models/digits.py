@@ -1,12 +1,11 @@
 """A small convolutional network for 8x8 digits: the model for proofs and first races that must be quick."""
 
+from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models import image as image_input
-from photofinish.models import model
 from photofinish.vocabulary import batch_norm, conv, flatten, linear, max_pool, relu
 
 
-@model(inputs=image_input(1, 8, 8), classes=10, batch=32,
+@models.model(inputs=models.image(1, 8, 8), classes=10, batch=32,
        source="scikit-learn's digits: Alpaydin & Kaynak 1998, UCI Optical Recognition of Handwritten Digits",
        reduced={"width": 8})
 def digits_cnn(image: Tensor, classes: int, width: int = 32) -> Tensor:

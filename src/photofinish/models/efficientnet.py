@@ -3,9 +3,8 @@
 import math
 from typing import Tuple
 
+from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models import image as image_input
-from photofinish.models import model
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import (
     batch_norm,
@@ -56,7 +55,7 @@ def mobile_block(x: Tensor, expansion: int, kernel: int, stride: int, channels: 
     return stochastic_depth(y, drop) + x if stride == 1 and x.channels == channels else y
 
 
-@model("efficientnet_b4", inputs=image_input(3, 380, 380), source="arXiv 1905.11946",
+@models.model("efficientnet_b4", inputs=models.image(3, 380, 380), source="arXiv 1905.11946",
        optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
        arguments={"width": 1.4, "depth": 1.8, "drop": 0.4},
        reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),

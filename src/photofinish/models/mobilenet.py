@@ -2,8 +2,8 @@
 
 from typing import Tuple
 
+from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models import model
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import batch_norm, block, conv, dropout, global_average_pool, linear, relu6, scope
 
@@ -28,7 +28,7 @@ def inverted_residual(x: Tensor, expansion: int, channels: int, stride: int) -> 
     return x + y if stride == 1 and x.channels == channels else y
 
 
-@model(source="arXiv 1801.04381",
+@models.model(source="arXiv 1801.04381",
        optimizer=SGD(learning_rate=4e-3),  # the paper's 0.045 for 96 images, scaled to a batch of 8
        reduced={"stages": ((1, 8, 1, 1), (6, 12, 2, 2), (6, 16, 1, 1)), "stem": 8, "head": 32,
                 "shape": (3, 32, 32)})

@@ -6,8 +6,8 @@ resnet18, resnet50 and resnet152 are torchvision's, whose bottlenecks stride on 
 
 from typing import Any, Callable, Tuple
 
+from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models import model
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import batch_norm, block, conv, global_average_pool, linear, max_pool, relu, scope
 
@@ -62,12 +62,12 @@ FACTS: Any = {
 }
 
 
-@model("resnet50_v1_keras", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3),
-                                       "convolution": conv_norm_keras}, **FACTS)
-@model("resnet50_v1", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3)}, **FACTS)
-@model("resnet152", arguments={"residual": bottleneck, "blocks": (3, 8, 36, 3)}, **FACTS)
-@model("resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
-@model("resnet18", arguments={"residual": basic, "blocks": (2, 2, 2, 2)}, **FACTS)
+@models.model("resnet50_v1_keras", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3),
+                                              "convolution": conv_norm_keras}, **FACTS)
+@models.model("resnet50_v1", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3)}, **FACTS)
+@models.model("resnet152", arguments={"residual": bottleneck, "blocks": (3, 8, 36, 3)}, **FACTS)
+@models.model("resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
+@models.model("resnet18", arguments={"residual": basic, "blocks": (2, 2, 2, 2)}, **FACTS)
 def resnet(image: Tensor, classes: int, residual: Callable[..., Tensor], blocks: Tuple[int, ...],
            width: int = 64, convolution: Convolution = conv_norm) -> Tensor:
     """`blocks` residual blocks per stage; the width doubles and the image halves from stage to stage.

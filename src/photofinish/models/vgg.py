@@ -6,8 +6,8 @@ successor. vgg16_keras is keras.applications': it flattens what there is, withou
 
 from typing import Any, Tuple
 
+from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models import model
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import adaptive_average_pool, conv, dropout, flatten, linear, max_pool, relu, scope
 
@@ -28,7 +28,7 @@ def features(x: Tensor, stages: Tuple[Tuple[int, int], ...]) -> Tensor:
     return x
 
 
-@model(**FACTS)
+@models.model(**FACTS)
 def vgg16(image: Tensor, classes: int, stages: Tuple[Tuple[int, int], ...] = STAGES, hidden: int = 4096) -> Tensor:
     x = flatten(adaptive_average_pool(features(image, stages), 7))
     x = dropout(relu(linear(x, hidden)), 0.5)
@@ -36,7 +36,7 @@ def vgg16(image: Tensor, classes: int, stages: Tuple[Tuple[int, int], ...] = STA
     return linear(x, classes)
 
 
-@model(**FACTS)
+@models.model(**FACTS)
 def vgg16_keras(image: Tensor, classes: int, stages: Tuple[Tuple[int, int], ...] = STAGES,
                 hidden: int = 4096) -> Tensor:
     x = flatten(features(image, stages))
