@@ -1,0 +1,183 @@
+"""Facts about this machine, and how quiet it is now. Nothing that names a person or a host.
+
+Linux's /proc and /sys are read below `root`; what another system does not show is None or empty.
+"""
+
+import ctypes.util
+import os
+import platform
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_int8",
+         "amx_tile", "neon", "asimd", "sve", "bf16")  # what deep-learning kernels choose by
+ALLOCATORS = ("jemalloc", "tcmalloc", "tcmalloc_minimal", "mimalloc")
+UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
+HYPERVISOR_FILES = {"sys/class/dmi/id/sys_vendor": ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft"),
+                    "sys/hypervisor/type": ("xen",)}
+CONTAINER_FILES = (".dockerenv", "run/.containerenv")
+
+
+def facts(root: Path = Path("/")) -> dict[str, Any]:
+    """What a result depends on and does not change while a race runs: plain JSON data."""
+    return {
+        "cpu": cpu_model(root), "cores": os.cpu_count() or 1, "usable_cores": len(usable_cores()),
+        "threads_per_core": threads_per_core(root), "flags": cpu_flags(root), "frequency": frequency_control(root),
+        "memory": memory(root), "limits": limits(root), "gpus": gpus(),
+        "system": system_name(root), "kernel": f"{platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "libc": " ".join(platform.libc_ver()).strip(), "virtual": virtual(root),
+        "clock": _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "allocators": [name for name in ALLOCATORS if ctypes.util.find_library(name)], "sensors": sensors(root),
+    }
+
+
+def quietness(seconds: float = 1.0, root: Path = Path("/")) -> dict[str, Any]:
+    """What others do to this machine while we sleep for `seconds`: shares of all cores, 0 to 1."""
+    before = _cpu_ticks(root)
+    time.sleep(seconds)
+    after = _cpu_ticks(root)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"load_average": load, **shares(before, after)}
+
+
+def shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float | None]:
+    """Of the CPU time between two readings, what was used ("foreign": we slept) and what the host withheld."""
+    spent = {name: after[name] - before[name] for name in after}
+    total = sum(spent.values())
+    if not total:
+        return {"foreign": None, "steal": None}
+    return {"foreign": 1 - (spent["idle"] + spent["iowait"]) / total, "steal": spent["steal"] / total}
+
+
+def usable_cores() -> set[int]:
+    """The cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def cpu_model(root: Path) -> str:
+    return _cpuinfo(root).get("model name") or platform.processor() or platform.machine()
+
+
+def cpu_flags(root: Path) -> list[str]:
+    """The instruction sets that deep-learning kernels choose by."""
+    info = _cpuinfo(root)
+    found = set((info.get("flags") or info.get("Features") or "").split())
+    return [flag for flag in FLAGS if flag in found]
+
+
+def threads_per_core(root: Path) -> int | None:
+    """2 where hyper-threading shares a core's units between two of the cores we count."""
+    siblings = _read(root / "sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    return None if siblings is None else len(_cpu_list(siblings))
+
+
+def frequency_control(root: Path) -> dict[str, Any]:
+    """Governor, turbo and the highest frequency in hertz; None where the (virtual) machine hides them."""
+    policy = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    highest = _read(policy / "cpuinfo_max_freq")
+    no_turbo = _read(root / "sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = _read(root / "sys/devices/system/cpu/cpufreq/boost")
+    turbo = boost == "1" if boost is not None else None if no_turbo is None else no_turbo == "0"
+    return {"governor": _read(policy / "scaling_governor"), "turbo": turbo,
+            "highest": None if highest is None else int(highest) * 1000}
+
+
+def memory(root: Path) -> int | None:
+    """Bytes of main memory."""
+    for line in (_read(root / "proc/meminfo") or "").splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def limits(root: Path) -> dict[str, float | int | None]:
+    """What a container may use of it: cores ("cpus") and bytes ("memory"); None is no limit."""
+    unified, cpu, mem = (_cgroup(root, controller) for controller in ("", "cpu", "memory"))
+    quota, period = _read(cpu / "cpu.cfs_quota_us"), _read(cpu / "cpu.cfs_period_us")
+    both = _read(unified / "cpu.max")
+    if both is not None:
+        quota, _, period = both.partition(" ")
+    most = _read(unified / "memory.max") or _read(mem / "memory.limit_in_bytes")
+    return {"cpus": int(quota) / int(period) if quota and period and quota.isdigit() else None,
+            "memory": int(most) if most and most.isdigit() and int(most) < UNLIMITED else None}
+
+
+def gpus() -> list[dict[str, Any]]:
+    """NVIDIA devices as nvidia-smi lists them: name, bytes of memory, driver."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    command = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    rows = [line.split(", ") for line in run.stdout.splitlines()] if run.returncode == 0 else []
+    return [{"name": row[0], "memory": int(row[1]) * 2**20 if row[1].isdigit() else None, "driver": row[2]}
+            for row in rows if len(row) == 3]
+
+
+def system_name(root: Path) -> str:
+    for line in (_read(root / "etc/os-release") or "").splitlines():
+        if line.startswith("PRETTY_NAME="):
+            return line.partition("=")[2].strip('"')
+    return platform.system()
+
+
+def virtual(root: Path) -> str:
+    """What stands between us and the metal: "machine", "container", both, or "" as far as can be seen."""
+    hypervisor = "hypervisor" in (_cpuinfo(root).get("flags") or "").split() or any(
+        (_read(root / path) or "").startswith(names) for path, names in HYPERVISOR_FILES.items())
+    container = any((root / path).exists() for path in CONTAINER_FILES)
+    return ", ".join(word for word, seen in (("machine", hypervisor), ("container", container)) if seen)
+
+
+def sensors(root: Path) -> dict[str, bool]:
+    """What could be measured beside time: hardware counters (perf) and energy (RAPL)."""
+    devices = root / "sys/bus/event_source/devices"
+    counters = any((devices / name / "events").is_dir() for name in ("cpu", "cpu_core", "armv8_pmuv3_0"))
+    paranoid = _read(root / "proc/sys/kernel/perf_event_paranoid")
+    allowed = paranoid is not None and (os.geteuid() == 0 or int(paranoid) <= 2)
+    energy = any(os.access(path, os.R_OK) for path in (root / "sys/class/powercap").glob("intel-rapl:*/energy_uj"))
+    return {"perf": counters and allowed, "energy": energy}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _cpuinfo(root: Path) -> dict[str, str]:
+    """The first processor's entries."""
+    first = (_read(root / "proc/cpuinfo") or "").partition("\n\n")[0]
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _cpu_ticks(root: Path) -> dict[str, int]:
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    words = (_read(root / "proc/stat") or "").partition("\n")[0].split()[1:]
+    return {name: int(word) for name, word in zip(names, words)} or dict.fromkeys(names, 0)
+
+
+def _cpu_list(text: str) -> set[int]:
+    """{0, 1, 4} from "0-1,4"."""
+    spans = [part.partition("-") for part in text.split(",")]
+    return {number for low, _, high in spans for number in range(int(low), int(high or low) + 1)}
+
+
+def _cgroup(root: Path, controller: str) -> Path:
+    """The folder of our control group for a v1 controller, or of the unified (v2) one for ""."""
+    base = root / "sys/fs/cgroup" / controller
+    for line in (_read(root / "proc/self/cgroup") or "").splitlines():
+        _, names, path = line.split(":", 2)
+        if controller in names.split(",") and (base / path.lstrip("/")).is_dir():
+            return base / path.lstrip("/")
+    return base

@@ -1,0 +1,117 @@
+"""Facts are read from the files of made-up machines; the real one must at least give plain JSON."""
+
+import getpass
+import json
+import platform
+from pathlib import Path
+
+import pytest
+
+from photofinish import machine
+
+XEON = """processor\t: 0
+model name\t: Example CPU @ 2.00GHz
+flags\t\t: fpu sse2 avx2 fma hypervisor avx512f amx_int8
+
+processor\t: 1
+model name\t: Another
+flags\t\t: fpu
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return root
+
+
+def test_the_real_machine_is_told_in_plain_json_without_naming_anyone() -> None:
+    told = json.dumps(machine.facts())
+    assert json.loads(told)["cores"] >= json.loads(told)["usable_cores"] >= 1
+    assert platform.node() not in told or len(platform.node()) < 4
+    assert str(Path.home()) not in told or str(Path.home()) == "/"
+    assert f"/{getpass.getuser()}" not in told
+
+
+def test_an_empty_machine_has_no_facts_and_breaks_nothing(tmp_path: Path) -> None:
+    found = machine.facts(tmp_path)
+    assert found["memory"] is None and found["clock"] is None and found["flags"] == []
+    assert found["limits"] == {"cpus": None, "memory": None}
+    assert found["frequency"] == {"governor": None, "turbo": None, "highest": None}
+    assert found["sensors"] == {"perf": False, "energy": False} and found["virtual"] == ""
+
+
+def test_the_processor_is_the_first_one_listed(tmp_path: Path) -> None:
+    root = write(tmp_path, {"proc/cpuinfo": XEON})
+    assert machine.cpu_model(root) == "Example CPU @ 2.00GHz"
+    assert machine.cpu_flags(root) == ["avx2", "fma", "avx512f", "amx_int8"]
+    assert machine.virtual(root) == "machine"
+
+
+@pytest.mark.parametrize(("files", "seen"), [
+    ({".dockerenv": ""}, "container"),
+    ({"sys/class/dmi/id/sys_vendor": "QEMU", "run/.containerenv": ""}, "machine, container"),
+    ({"sys/class/dmi/id/sys_vendor": "Dell Inc."}, ""),
+])
+def test_virtual_machines_and_containers_are_seen(tmp_path: Path, files: dict[str, str], seen: str) -> None:
+    assert machine.virtual(write(tmp_path, files)) == seen
+
+
+@pytest.mark.parametrize(("files", "limits"), [
+    ({"proc/self/cgroup": "0::/box", "sys/fs/cgroup/box/cpu.max": "150000 100000",
+      "sys/fs/cgroup/box/memory.max": "2147483648"}, {"cpus": 1.5, "memory": 2**31}),
+    ({"sys/fs/cgroup/cpu.max": "max 100000", "sys/fs/cgroup/memory.max": "max"}, {"cpus": None, "memory": None}),
+    ({"proc/self/cgroup": "4:memory:/box\n1:cpu,cpuacct:/box",
+      "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us": "200000", "sys/fs/cgroup/cpu/box/cpu.cfs_period_us": "100000",
+      "sys/fs/cgroup/memory/box/memory.limit_in_bytes": "1073741824"}, {"cpus": 2.0, "memory": 2**30}),
+    ({"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+      "sys/fs/cgroup/memory/memory.limit_in_bytes": str(2**63 - 4096)}, {"cpus": None, "memory": None}),
+])
+def test_limits_of_both_kinds_of_control_groups(tmp_path: Path, files: dict[str, str],
+                                                limits: dict[str, float | None]) -> None:
+    assert machine.limits(write(tmp_path, files)) == limits
+
+
+@pytest.mark.parametrize(("files", "turbo"), [
+    ({"sys/devices/system/cpu/intel_pstate/no_turbo": "1"}, False),
+    ({"sys/devices/system/cpu/intel_pstate/no_turbo": "0"}, True),
+    ({"sys/devices/system/cpu/cpufreq/boost": "1"}, True),
+    ({"sys/devices/system/cpu/cpufreq/boost": "0"}, False),
+])
+def test_turbo_is_read_in_either_spelling(tmp_path: Path, files: dict[str, str], turbo: bool) -> None:
+    policy = "sys/devices/system/cpu/cpu0/cpufreq/"
+    root = write(tmp_path, {
+        policy + "scaling_governor": "performance", policy + "cpuinfo_max_freq": "3500000", **files})
+    assert machine.frequency_control(root) == {"governor": "performance", "turbo": turbo, "highest": 3_500_000_000}
+
+
+@pytest.mark.parametrize(("siblings", "count"), [("0", 1), ("0,4", 2), ("0-1", 2), ("0-1,8-9", 4)])
+def test_threads_per_core(tmp_path: Path, siblings: str, count: int) -> None:
+    root = write(tmp_path, {"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": siblings})
+    assert machine.threads_per_core(root) == count
+
+
+def test_shares_tell_foreign_work_from_what_the_host_withheld() -> None:
+    quiet = dict.fromkeys(("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"), 0)
+    before = {**quiet, "user": 10, "idle": 100}
+    after = {**quiet, "user": 30, "system": 10, "idle": 150, "iowait": 10, "steal": 10}
+    assert machine.shares(before, after) == {"foreign": pytest.approx(0.4), "steal": pytest.approx(0.1)}
+    assert machine.shares(before, before) == {"foreign": None, "steal": None}
+
+
+def test_the_real_machine_s_quietness_is_a_share() -> None:
+    found = machine.quietness(0.05)
+    assert found["foreign"] is None or 0 <= found["foreign"] <= 1
+    assert found["steal"] is None or 0 <= found["steal"] <= 1
+
+
+def test_gpus_are_listed_as_nvidia_smi_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86.15'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert machine.gpus() == [{"name": "NVIDIA H200", "memory": 143771 * 2**20, "driver": "570.86.15"}]
+    tool.write_text("#!/bin/sh\necho 'no devices were found'\nexit 6\n")
+    assert machine.gpus() == []
