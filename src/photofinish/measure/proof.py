@@ -1,0 +1,261 @@
+"""The exercises of a proof: what one contender, or the float64 reference, is made to compute.
+
+`prepare` draws weights and batches once; `run` is called in a worker and writes results as arrays.
+Nothing is judged here. Files of a proof's folder:
+
+    plan.json, given.npz                      what everybody starts from
+    <label>/draw<k>/<exercise>.npz            results; draw 0 is plain, draws 1.. start a few ulps away
+    reference/before-<optimizer>-<step>.npz   states that teacher-forced steps start from
+"""
+
+import json
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from photofinish.frameworks import Contestant
+from photofinish.graph import Graph, Tensor, apply, loss, record
+from photofinish.layers import Layer, SoftmaxCrossEntropy, Spec
+from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_from_json, optimizer_json
+from photofinish.vocabulary import concat, linear
+from photofinish.weights import Arrays, draw_batch, initial_state, perturbed_state, stream
+
+REFERENCE = "reference"
+STEPS = 10  # of a free run
+FORCED = (1, 2, 10)  # steps taken from the reference's own state
+BATCHES = 2  # take turns, so that a batch compiled in as a constant is seen
+ULPS = 8  # by how many units in the last place the perturbed draws start off
+SAMPLE = 2 ** 16  # elements kept of a larger result: they give its r.m.s. error to 0.3 %
+LEAST_BATCH = 8  # with BatchNorm: the variance of fewer samples is ill conditioned
+
+# An epsilon well above the noise of gradients makes Adam's update smooth (nothing hangs on the sign of a
+# tiny gradient) and makes epsilon itself, and where it is added, visible in the weights.
+OPTIMIZERS = (SGD(1e-2, 0.9), Adam(1e-3, epsilon=1e-4))  # type: Tuple[Optimizer, ...]
+
+DROPOUT_BATCH = 512
+DROPOUT_FEATURES = 32
+DROPOUT_STEPS = 4
+COPIES = 2  # of each random layer: two layers must not draw the same mask
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a proof exercises. `graph` keeps its random layers; the step-by-step exercises calm them."""
+
+    graph: Graph
+    batch: int
+    optimizers: Tuple[Optimizer, ...]
+    draws: int
+    seed: int
+
+    def to_json(self) -> Dict[str, Any]:
+        return {"graph": self.graph.to_json(), "batch": self.batch, "draws": self.draws, "seed": self.seed,
+                "optimizers": [optimizer_json(each) for each in self.optimizers]}
+
+    @classmethod
+    def read(cls, folder: Path) -> "Plan":
+        data = json.loads((Path(folder) / "plan.json").read_text())
+        return cls(Graph.from_json(data["graph"]), data["batch"],
+                   tuple(optimizer_from_json(each) for each in data["optimizers"]), data["draws"], data["seed"])
+
+
+def prepare(graph: Graph, folder: Path, seed: int = 0, batch: int = LEAST_BATCH,
+            optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3) -> Plan:
+    """Draws weights and batches and writes them with the plan: the parent's part.
+
+    Raises ValueError for a batch below 8 where the graph has running statistics.
+    """
+    if graph.state and batch < LEAST_BATCH:
+        raise ValueError("BatchNorm is proven with a batch of at least {}, not {}".format(LEAST_BATCH, batch))
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    given = perturbed_state(graph, seed)
+    for number in range(BATCHES):
+        drawn = draw_batch(graph, batch, seed + number)
+        given.update({"batch{}/{}".format(number, name): values for name, values in drawn.items()})
+    np.savez(str(folder / "given.npz"), **given)  # type: ignore[arg-type]
+    plan = Plan(graph, batch, tuple(optimizers), draws, seed)
+    (folder / "plan.json").write_text(json.dumps(plan.to_json()))
+    return plan
+
+
+def run(contestant: Contestant, folder: Path, label: str, graph: Optional[Graph] = None,
+        optimizers: Optional[Tuple[Optimizer, ...]] = None) -> List[str]:
+    """Runs all exercises of the plan in `folder` on one contestant and returns the files written.
+
+    The label "reference" is the reference, to be run first, in float64. `graph` and `optimizers` replace
+    the plan's (a mutant). Whatever the contestant raises passes through.
+    """
+    started = time.time()
+    plan = Plan.read(folder)
+    graph = graph or plan.graph
+    optimizers = optimizers or plan.optimizers
+    exercises = _Exercises(contestant, Path(folder), label, plan)
+    for number, optimizer in enumerate(optimizers):
+        contestant.build(graph.without_randomness(), plan.batch, optimizer)
+        for draw in range(plan.draws + 1):
+            if number == 0:
+                exercises.inference(draw)
+                exercises.training(draw)
+            exercises.free_run(draw, optimizer)
+            exercises.forced_steps(draw, optimizer)
+    if graph.random_nodes and label != REFERENCE:
+        exercises.dropout(graph)
+    exercises.about(time.time() - started)
+    return exercises.files
+
+
+class _Exercises:
+    def __init__(self, contestant: Contestant, folder: Path, label: str, plan: Plan) -> None:
+        self.contestant, self.folder, self.label, self.plan = contestant, folder, label, plan
+        self.files = []  # type: List[str]
+        given = load(folder / "given.npz")
+        self.state = {name: values for name, values in given.items() if not name.startswith("batch")}
+        self.batches = [{name.split("/", 1)[1]: values for name, values in given.items()
+                         if name.startswith("batch{}/".format(number))} for number in range(BATCHES)]
+
+    def inference(self, draw: int) -> None:
+        self._start(self.state, draw)
+        outputs = self.contestant.read(self.contestant.infer(self._batch(0, draw)))
+        self._write(draw, "inference", outputs)
+
+    def training(self, draw: int) -> None:
+        self._start(self.state, draw)
+        self._write(draw, "training", self.contestant.gradients(self._batch(0, draw)))
+
+    def free_run(self, draw: int, optimizer: Optimizer) -> None:
+        """Ten steps; the reference's run also leaves the states that forced steps start from."""
+        self._start(self.state, draw)
+        batches = [self._batch(number, draw) for number in range(BATCHES)]
+        losses = []
+        for step in range(1, STEPS + 1):
+            if self.label == REFERENCE and draw == 0 and step in FORCED and step > 1:
+                before = {name: _float32(values) for name, values in self.contestant.get().items()}
+                self._save(self._before(optimizer, step), before)
+            losses.append(self._step(batches[(step - 1) % BATCHES]))
+        self._write(draw, kind(optimizer) + "-free", {"loss": np.array(losses)})
+
+    def forced_steps(self, draw: int, optimizer: Optimizer) -> None:
+        """Single steps from the reference's state. What is kept of a parameter is its update."""
+        for step in FORCED:
+            state = self.state if step == 1 else load(self._before(optimizer, step))
+            before = self._start(state, draw)
+            loss_value = self._step(self._batch((step - 1) % BATCHES, draw))
+            results = {"loss": np.array(loss_value)}
+            for name, after in self.contestant.get().items():
+                if name.startswith("parameter/"):
+                    path = name.split("/", 1)[1]
+                    results["update/" + path] = np.subtract(after, before[name], dtype=np.float64)
+                    results["size/" + path] = np.sqrt(np.mean(np.square(before[name], dtype=np.float64)))
+                else:
+                    results[name] = after
+            self._write(draw, "{}-step{}".format(kind(optimizer), step), results)
+
+    def dropout(self, graph: Graph) -> None:
+        """Training steps of a small graph that holds each random layer of the model twice."""
+        probe = dropout_graph(graph)
+        state = initial_state(probe, self.plan.seed)
+        batch = draw_batch(probe, DROPOUT_BATCH, self.plan.seed)
+        self.contestant.build(probe, DROPOUT_BATCH, SGD(0.0, 0.0))
+        self.contestant.put(state)
+        fed = self.contestant.feed(batch)
+        given = dict(state, **{"batch/" + name: values for name, values in batch.items()})
+        self._save(self.folder / self.label / "dropout-given.npz", given)
+        self._save(self.folder / self.label / "dropout-inference.npz",
+                   self.contestant.read(self.contestant.infer(fed)))
+        for step in range(DROPOUT_STEPS):
+            self._save(self.folder / self.label / "dropout-step{}.npz".format(step), self.contestant.gradients(fed))
+        losses = [self._step(fed) for _ in range(DROPOUT_STEPS)]
+        self._save(self.folder / self.label / "dropout-losses.npz", {"loss": np.array(losses)})
+
+    def about(self, seconds: float) -> None:
+        path = self.folder / self.label / "about.json"
+        path.write_text(json.dumps({"facts": self.contestant.facts(), "seconds": seconds}, default=str))
+        self.files.append(str(path))
+
+    def _start(self, state: Arrays, draw: int) -> Arrays:
+        moved = shifted(state, draw, self.plan.seed)
+        self.contestant.put(moved)
+        return moved
+
+    def _batch(self, number: int, draw: int) -> Any:
+        return self.contestant.feed(shifted(self.batches[number], draw, self.plan.seed + number))
+
+    def _step(self, batch: Any) -> float:
+        return float(self.contestant.read(self.contestant.train_step(batch))["loss"])
+
+    def _before(self, optimizer: Optimizer, step: int) -> Path:
+        return self.folder / REFERENCE / "before-{}-{}.npz".format(kind(optimizer), step)
+
+    def _write(self, draw: int, exercise: str, results: Arrays) -> None:
+        kept = {name: sampled(name, np.asarray(values), self.plan.seed) for name, values in results.items()}
+        self._save(self.folder / self.label / "draw{}".format(draw) / (exercise + ".npz"), kept)
+
+    def _save(self, path: Path, arrays: Arrays) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(str(path), **arrays)  # type: ignore[arg-type]
+        self.files.append(str(path))
+
+
+def kind(optimizer: Optimizer) -> str:
+    """"sgd" or "adam": how files and groups name an optimizer."""
+    return str(optimizer_json(optimizer)["kind"])
+
+
+def load(path: Path) -> Arrays:
+    with np.load(str(path)) as file:
+        return {name: file[name] for name in file.files}
+
+
+def shifted(arrays: Arrays, draw: int, seed: int) -> Arrays:
+    """The arrays moved by ULPS units in the last place, each element up or down at random.
+
+    Draw 0 is the arrays themselves. Integers and masks stay. Moving by c ulps, rather than multiplying
+    the effect of one ulp by c, is the same for smooth functions and honest at kinks (ReLU, max pooling).
+    """
+    if draw == 0:
+        return arrays
+    return {name: _shifted(values, stream(seed, "ulps {} {}".format(draw, name)))
+            if values.dtype.kind == "f" else values for name, values in arrays.items()}
+
+
+def _shifted(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray:
+    signs = 2 * generator.randint(0, 2, values.shape, dtype=np.int8) - 1
+    return _float32(values * (1.0 + signs * (ULPS * 2.0 ** -23)))
+
+
+def sampled(name: str, values: np.ndarray, seed: int) -> np.ndarray:
+    """A large result thinned to SAMPLE random elements: the same ones for everybody, and for the
+    gradient, the update and the slots of one parameter."""
+    if values.size <= SAMPLE:
+        return values
+    return values.ravel()[stream(seed, "sample " + name.split("/", 1)[-1]).randint(0, values.size, SAMPLE)]
+
+
+def _float32(values: np.ndarray) -> np.ndarray:
+    values = np.asarray(values)
+    return values.astype(np.float32) if values.dtype.kind == "f" else values
+
+
+def random_layers(graph: Graph) -> Tuple[Layer, ...]:
+    """Each different random layer of a graph, once, in order."""
+    return tuple(OrderedDict((node.layer, None) for node in graph.random_nodes))
+
+
+def dropout_graph(graph: Graph) -> Graph:
+    """x -> linear "hidden" -> COPIES of each random layer side by side -> linear -> cross entropy.
+
+    Outputs: "hidden", then the random layers' in order, then the logits.
+    """
+    def model(x: Tensor) -> Tuple[Tensor, ...]:
+        hidden = linear(x, DROPOUT_FEATURES, name="hidden")
+        dropped = tuple(apply(layer, hidden, name="random{}_{}".format(number, copy))[0]
+                        for number, layer in enumerate(random_layers(graph)) for copy in range(COPIES))
+        logits = linear(concat(*dropped), 10, name="logits")
+        loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+        return (hidden,) + dropped + (logits,)
+    return record(model, OrderedDict([("x", Spec("C", (DROPOUT_FEATURES,)))]))

@@ -1,0 +1,201 @@
+"""The certificate: results of the reference and of a contender in, `values.Certificate` out."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from photofinish.graph import Graph, Node
+from photofinish.layers import BatchNorm
+from photofinish.measure.proof import FORCED, LEAST_BATCH, REFERENCE, STEPS, Plan, kind, prepare
+from photofinish.optimizers import Adam, Optimizer
+from photofinish.referee import dropout
+from photofinish.referee.tolerance import FLOOR, INFINITE, NOISE, UNIT, Comparison, compare, response, size
+from photofinish.values import Certificate, Check
+
+__all__ = ["BATCH", "Draws", "certify", "judge", "prepare"]
+
+BATCH = LEAST_BATCH
+SMOOTH = 10.0  # Adam's update is compared where its denominator exceeds the gradient's noise so many times
+GROUPS = {"output": "{} outputs", "loss": "loss", "gradient": "gradients", "state": "running statistics"}
+
+Results = Mapping[str, np.ndarray]
+Draws = Sequence[Mapping[str, Results]]  # [draw][exercise][tensor]; draw 0 is the plain one
+
+
+def judge(folder: Path, label: str, contender: str, reference: str = "numpy float64",
+          versions: dict[str, str] | None = None) -> Certificate:
+    """Reads what `measure.proof.run` wrote for the reference and under `label`, and judges it.
+
+    Raises FileNotFoundError when either has not run to its end.
+    """
+    folder = Path(folder)
+    plan = Plan.read(folder)
+    about = json.loads((folder / label / "about.json").read_text())
+    with ExitStack() as files:
+        exact, own = ([_Opened(folder / side / f"draw{draw}", files) for draw in range(plan.draws + 1)]
+                      for side in (REFERENCE, label))
+        checks, listed = certify(plan.graph, plan.optimizers, exact, own)
+        if plan.graph.random_nodes:
+            checks += (dropout.check(plan.graph, _Opened(folder / label, files)),)
+        return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
+                           plan.batch, listed, _curves(plan, own), _curves(plan, exact), about["seconds"],
+                           versions or {})
+
+
+def certify(graph: Graph, optimizers: Iterable[Optimizer], reference: Draws,
+            contender: Draws) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
+    """All checks but dropout's, and the tensors that are listed rather than compared, with reasons."""
+    faint = Faint(graph, reference[0]["training"])
+    comparisons = [each for exercise in ("inference", "training")
+                   for each in _exercise(exercise, reference, contender, faint)]
+    listed = list(faint.listed())
+    for optimizer in optimizers:
+        comparisons += _free_run(kind(optimizer), reference, contender)
+        for step in FORCED:
+            exercise = f"{kind(optimizer)}-step{step}"
+            comparisons += _exercise(exercise, reference, contender, faint)
+            comparisons += _updates(exercise, step, optimizer, reference, contender, faint, listed)
+    groups = dict.fromkeys(each.group for each in comparisons)
+    checks = (_check(group, [each for each in comparisons if each.group == group]) for group in groups)
+    return tuple(checks), tuple(listed)
+
+
+class Faint:
+    """The parameters whose exact gradient is zero or below float32 noise: they cannot be compared on
+    their own scale, so they are bounded on that of the layer's largest gradient."""
+
+    def __init__(self, graph: Graph, training: Results) -> None:
+        self.owner = {name: node for node in graph.nodes for _, name in node.parameters}
+        self.before_norm = {name for node in graph.nodes if node.name in _normalised(graph)
+                            for local, name in node.parameters if local == "bias"}
+        self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
+        self.names = {name for name in graph.parameters if self.gradients[name] <= NOISE * self._loudest(name)}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def siblings(self, name: str) -> list[str]:
+        """The parameters of the same layer."""
+        return [other for _, other in self.owner[name].parameters] if name in self.owner else [name]
+
+    def listed(self) -> Iterable[tuple[str, str]]:
+        for name in sorted(self.names):
+            why = "a bias before a BatchNorm, which subtracts it" if name in self.before_norm else "it is below noise"
+            yield name, (f"gradient {self.gradients[name]:.1e} against {self._loudest(name):.1e} in its layer: {why}; "
+                         "bounded, and not compared after Adam")
+
+    def _loudest(self, name: str) -> float:
+        return max(self.gradients[other] for other in self.siblings(name))
+
+
+def _normalised(graph: Graph) -> set[str]:
+    """The tensors that only BatchNorms read."""
+    readers: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        for name in node.inputs:
+            readers.setdefault(name, []).append(node)
+    return {name for name, nodes in readers.items()
+            if name not in graph.outputs and all(isinstance(node.layer, BatchNorm) for node in nodes)}
+
+
+def _exercise(exercise: str, reference: Draws, contender: Draws, faint: Faint) -> Iterable[Comparison]:
+    """Every tensor of an exercise but the updates of parameters."""
+    expected = reference[0][exercise]
+    for name in expected:
+        part, _, path = name.partition("/")
+        if part in ("update", "size"):
+            continue
+        group = GROUPS.get(part, "optimizer state after step {1} ({0})")
+        group = group.format(*_labels(exercise))
+        floor, scale = FLOOR * size(expected[name]), 0.0
+        if path in faint and part != "state":
+            scale = max(size(expected[f"{part}/{other}"]) for other in faint.siblings(path))
+            floor = NOISE * scale
+        yield _compare(group, name, exercise, reference, contender, floor, scale)
+
+
+def _labels(exercise: str) -> tuple[str, str]:
+    """What a group's name says: ("training", "") or ("sgd", "10")."""
+    what, _, step = exercise.partition("-step")
+    return what, step
+
+
+def _free_run(optimizer: str, reference: Draws, contender: Draws) -> Iterable[Comparison]:
+    exercise = optimizer + "-free"
+    losses = reference[0][exercise]["loss"]
+    group = f"losses of {STEPS} steps ({optimizer})"
+    yield _compare(group, "loss", exercise, reference, contender, FLOOR * size(losses))
+
+
+def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, contender: Draws, faint: Faint,
+             listed: list[tuple[str, str]]) -> Iterable[Comparison]:
+    """What one step did to each parameter."""
+    expected = reference[0][exercise]
+    group = "weights after step {1} ({0})".format(*_labels(exercise))
+    for name in (name for name in expected if name.startswith("update/")):
+        path = name.partition("/")[2]
+        update = expected[name]
+        floor = UNIT * float(expected["size/" + path])  # rounding of the parameter itself
+        if not isinstance(optimizer, Adam):
+            if path in faint:
+                floor += NOISE * max(size(expected["update/" + other]) for other in faint.siblings(path))
+            yield _compare(group, name, exercise, reference, contender, floor)
+        elif path not in faint:
+            smooth = _smooth(path, step, optimizer, reference, exercise)
+            if not smooth.all():
+                listed.append((f"{path} after {exercise}", f"{1 - smooth.mean():.2%} of its elements: Adam's update "
+                               "hangs on a gradient near noise; their moments are compared"))
+            # 1 - beta**step, evaluated in float32, is off by about one unit of 1
+            floor += UNIT * size(update) * (1 / (1 - optimizer.beta1 ** step) + 0.5 / (1 - optimizer.beta2 ** step))
+            if smooth.any():
+                yield _compare(group, name, exercise, reference, contender, floor, where=smooth)
+
+
+def _smooth(path: str, step: int, optimizer: Adam, reference: Draws, exercise: str) -> np.ndarray:
+    """Where Adam's update m / (sqrt(v) + epsilon) is a smooth function of the gradient, at its noise."""
+    noise = response([each[exercise]["moment1/" + path] for each in reference]) / (1 - optimizer.beta1)
+    corrected = np.asarray(reference[0][exercise]["moment2/" + path]) / (1 - optimizer.beta2 ** step)
+    return np.asarray(np.sqrt(corrected) + optimizer.epsilon > SMOOTH * noise)
+
+
+def _compare(group: str, name: str, exercise: str, reference: Draws, contender: Draws, floor: float,
+             scale: float = 0.0, where: np.ndarray | None = None) -> Comparison:
+    if any(name not in each[exercise] for each in contender):
+        return Comparison(group, name + " (missing)", INFINITE, 0.0, 1.0)
+    sides = [[np.asarray(each[exercise][name]) for each in side] for side in (reference, contender)]
+    if where is not None and sides[1][0].shape == where.shape:
+        sides = [[each[where] for each in side] for side in sides]
+    return compare(group, name, sides[0], sides[1], floor, scale)
+
+
+def _curves(plan: Plan, draws: Draws) -> dict[str, tuple[float, ...]]:
+    return {kind(each): tuple(map(float, draws[0][kind(each) + "-free"]["loss"])) for each in plan.optimizers}
+
+
+def _check(group: str, comparisons: Sequence[Comparison]) -> Check:
+    worst = max(comparisons, key=lambda each: each.badness)
+    error = min(worst.error / worst.scale, INFINITE)
+    return Check(group, len(comparisons), error, worst.allowed / worst.scale,
+                 all(each.passed for each in comparisons), worst.tensor)
+
+
+class _Opened(Mapping[str, Results]):
+    """The exercises of one draw, as files kept open until `files` closes; a tensor is read when asked for."""
+
+    def __init__(self, folder: Path, files: ExitStack) -> None:
+        self.folder, self.files = folder, files
+        self.opened: dict[str, Results] = {}
+
+    def __getitem__(self, exercise: str) -> Results:
+        if exercise not in self.opened:
+            self.opened[exercise] = self.files.enter_context(np.load(self.folder / f"{exercise}.npz"))
+        return self.opened[exercise]
+
+    def __iter__(self) -> Iterator[str]:
+        return (path.stem for path in sorted(self.folder.glob("*.npz")))
+
+    def __len__(self) -> int:
+        return len(list(self.folder.glob("*.npz")))
