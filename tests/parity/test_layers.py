@@ -1,0 +1,142 @@
+"""Every framework, in every mode and layout, computes what NumPy computes in float64: layer by layer, forward,
+backward, and through updates. What "what" allows is in rule.py, the examples are in cases.py.
+
+A layer a framework declares absent is an expected failure with its reason, and so is listed by pytest.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from parity.cases import cases, missing_kinds
+from parity.contenders import contenders, make
+from parity.rule import Expectation, Maker, expectation, observe, prepared, reference
+from photofinish.frameworks import Arrays, Unsupported
+from photofinish.optimizers import SGD, Adam, Optimizer
+from photofinish.values import Contender
+
+CHEAP = contenders(cheap=True)
+COMPILED = [pytest.param(each, marks=pytest.mark.compiled) for each in contenders(cheap=False)]
+OPTIMIZERS = [SGD(), SGD(learning_rate=0.1, momentum=0.0), Adam(), Adam(0.01, 0.8, 0.9, 1e-3)]
+UPDATED = "batch-norm-sequence"  # the graph the optimizers are proven on
+STEPS = 3
+
+
+def test_every_layer_kind_has_an_example() -> None:
+    assert not missing_kinds()
+
+
+def agree(contender: Contender, name: str) -> None:
+    case = cases()[name]
+    try:
+        seen = observe(lambda: make(contender), case.graph, case.state, case.batch)
+    except Unsupported as gap:
+        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+    assert not expectation(name).complaints(seen)
+
+
+@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("contender", CHEAP, ids=lambda each: each.name)
+def test_layer(contender: Contender, name: str) -> None:
+    agree(contender, name)
+
+
+@pytest.mark.parametrize("contender", COMPILED, ids=lambda each: each.name)
+def test_everything_compiled(contender: Contender) -> None:
+    agree(contender, "everything")
+
+
+def steps(maker: Maker, optimizer: Optimizer, state: Arrays, batch: Arrays) -> Arrays:
+    """Every array after each of some steps: each step starts from what `get` gave to a fresh contestant, so that
+    slots and the step count must survive the way through `put`; the last continues without it."""
+    graph = cases()[UPDATED].graph
+    seen = {}
+    for step in range(1, STEPS + 1):
+        if step < STEPS:
+            contestant = prepared(maker, graph, state, optimizer)
+        contestant.wait(contestant.train_step(contestant.feed(batch)))
+        state = contestant.get()
+        seen.update({f"step {step} {name}": values for name, values in state.items()})
+    return seen
+
+
+@lru_cache(maxsize=None)
+def expected_steps(optimizer: Optimizer) -> Expectation:
+    case = cases()[UPDATED]
+    return Expectation(lambda maker, state, batch: steps(maker, optimizer, state, batch),
+                       case.graph, case.state, case.batch)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=str)
+@pytest.mark.parametrize("contender", CHEAP, ids=lambda each: each.name)
+def test_update(contender: Contender, optimizer: Optimizer) -> None:
+    case = cases()[UPDATED]
+    seen = steps(lambda: make(contender), optimizer, case.state, case.batch)
+    assert not expected_steps(optimizer).complaints(seen)
+
+
+@pytest.mark.parametrize("optimizer", [SGD(), Adam()], ids=str)
+@pytest.mark.parametrize("name", ["everything", "flatten-then-batch-norm", "tied", "embedding-tied"])
+@pytest.mark.parametrize("contender", CHEAP, ids=lambda each: each.name)
+def test_what_is_put_comes_back_bit_by_bit(contender: Contender, name: str, optimizer: Optimizer) -> None:
+    case = cases()[name]
+    generator = np.random.RandomState(3)
+    state = dict(case.state, step=np.array(7, np.int64))
+    for parameter, declared in case.graph.parameters.items():
+        for slot in optimizer.slots:
+            state[f"{slot}/{parameter}"] = generator.uniform(size=declared.shape).astype(np.float32)
+    try:
+        contestant = prepared(lambda: make(contender), case.graph, state, optimizer)
+    except Unsupported as gap:
+        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+    returned = contestant.get()
+    assert returned.keys() == state.keys()
+    assert returned["step"].dtype == np.int64
+    assert [each for each in state if not np.array_equal(returned[each], state[each])] == []
+
+
+@pytest.mark.parametrize("contender", CHEAP, ids=lambda each: each.name)
+def test_put_without_slots_starts_the_optimizer_anew(contender: Contender) -> None:
+    case = cases()[UPDATED]
+    contestant = prepared(lambda: make(contender), case.graph, case.state, Adam())
+    contestant.wait(contestant.train_step(contestant.feed(case.batch)))
+    contestant.put(case.state)
+    returned = contestant.get()
+    assert returned["step"] == 0
+    assert all(not values.any() for name, values in returned.items() if name.startswith("moment"))
+
+
+def changed_fields() -> list[tuple[str, str]]:
+    """Changes to one layer that a careless adapter might make: (example, what is wrong)."""
+    return [("batch-norm", "momentum"), ("batch-norm", "running_variance"), ("batch-norm-epsilon", "epsilon"),
+            ("average-pool-padded", "count_padding"), ("cross-entropy-smoothed", "label_smoothing"),
+            ("clip", "low"), ("clip", "high")]
+
+
+NEARLY = {"momentum": 0.901, "running_variance": "population", "epsilon": 0.1001, "count_padding": True,
+          "label_smoothing": 0.201, "low": -0.501, "high": 0.251}
+
+
+@pytest.mark.parametrize(("name", "field"), changed_fields())
+def test_the_rule_refuses_a_layer_that_is_nearly_right(name: str, field: str) -> None:
+    case = cases()[name]
+
+    def change(layer):  # type: ignore[no-untyped-def]
+        return replace(layer, **{field: NEARLY[field]}) if hasattr(layer, field) else layer
+
+    graph = case.graph.with_layers(lambda node: change(node.layer))
+    graph = replace(graph, losses=tuple(replace(term, layer=change(term.layer)) for term in graph.losses))
+    assert graph.digest != case.graph.digest
+    seen = observe(lambda: reference("float32"), graph, case.state, case.batch)
+    assert expectation(name).complaints(seen)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_rule_refuses_weights_rounded_as_tf32_does(name: str) -> None:
+    """TF32 keeps 10 bits of a float32's 23."""
+    case = cases()[name]
+    rounded = {key: ((values.view(np.int32) + 0x1000) & ~0x1FFF).view(np.float32) for key, values in case.state.items()}
+    seen = observe(lambda: reference("float32"), case.graph, rounded, case.batch)
+    assert any("training output" in line for line in expectation(name).complaints(seen))
