@@ -6,15 +6,19 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from photofinish import environments, machine, models, stats
 from photofinish.errors import UsageError, unknown
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish.runner.notary import Notary
+from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session
 from photofinish.store import Store
@@ -34,22 +38,21 @@ class Interrupted(KeyboardInterrupt):
 
 
 def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
-         batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None, optimizer: str = "",
-         regime: str = "matched", device: str = "cpu", threads: int | None = None, budget: float = 300.0,
-         precision: float = 0.02, margin: float = 0.02, launches: int | None = None, certify: bool = True,
+         batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
+         optimizer: str = "", regime: str = "matched", device: str = "cpu", threads: int | None = None,
+         budget: float = 300.0, precision: float = 0.02, margin: float = 0.02, launches: int | None = None, certify: bool = True,
          store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
          timeout: float | None = None, command: str | None = None) -> list[Result]:
     """Races contenders on one model and judges them, one Result per task.
 
     `shape` is channels first without the batch; `budget` in seconds for everything after set-up;
-    `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent; `timeout` the seconds
-    of running time after which a silent worker counts as hung (default: by what it was asked).
+    `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
+    `timeout` the seconds of running time after which a silent worker counts as hung.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
     for each in tasks:
         _one_of("task", each, TASKS)
-    _one_of("regime", regime, ("matched", "out-of-the-box"))
     entries = _entries(contenders, device)
     if len(entries) < 2:
         raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
@@ -65,11 +68,12 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                         told, machine.facts()) for each in tasks}
     for begun in races.values():
         kept.begin(begun, session_name)
-    with _course(kept, races, graph, chosen, entries, seed, listener, timeout) as course:
+    with _course(kept, {each: races[each].case for each in tasks}, graph, chosen, entries, _recorder(kept, races), seed,
+                 listener, timeout) as course:
         session = Session(course, kept, races, budget, precision, launches)
-        rehearsal = Rehearsal(course, sys.executable, certify, kept)
+        notary = Notary(course, sys.executable, kept) if certify else None
         try:
-            session.run(rehearsal.run)
+            session.run(Rehearsal(course, notary).run)
         except KeyboardInterrupt:
             raise Interrupted(session.results()) from None
         return session.results()
@@ -87,6 +91,46 @@ class Verification:
     @property
     def certified(self) -> bool:
         return bool(self.certificates) and not self.failures and all(each.passed for each in self.certificates)
+
+
+def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...] | None = None,
+           classes: int | None = None, reduced: bool = False, regime: str = "matched", device: str = "cpu",
+           threads: int | None = None, store: Path | str | None = None, seed: int = 0,
+           listener: Listener | None = None, timeout: float | None = None) -> Verification:
+    """Certifies contenders without timing them; `reduced` takes the model at reduced depth and size.
+
+    Certificates earned before under the same conditions are taken from the store. Raises UsageError.
+    """
+    graph, case, optimizer = _case(model, None, shape, classes, "", regime, device, threads, reduced)
+    entries = _entries(contenders, device)
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    certificates: list[Certificate] = []
+    failures: list[Failure] = []
+
+    def record(task: str | None, kind: str, *records: Any) -> None:
+        if kind == "failures":
+            failures.extend(records)
+
+    with _course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout) as course:
+        notary = Notary(course, sys.executable, kept)
+        for number, entry in enumerate(entries, 1):
+            course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))
+            try:
+                certificates.append(_certificate(course, notary, entry))
+            except WorkerFailed as error:
+                course.failed(entry, error, 0, "certificate")
+    return Verification(case.model, graph.digest, tuple(certificates), tuple(failures))
+
+
+def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
+    worker = course.start(entry, 0, keep_memory=False)
+    try:
+        reply = worker.ask("load", course.patience.load, **course.load_arguments(entry))
+        course.facts[entry.name] = reply["facts"]
+        tell = lambda text: course.listener(Progress("certify", f"{entry.name}: {text}", entry.name))  # noqa: E731
+        return notary.known(entry) or notary.certify(worker, entry, tell)
+    finally:
+        worker.kill()
 
 
 def load(session: str = "last", store: Path | str | None = None) -> list[Result]:
@@ -118,9 +162,10 @@ def _entries(contenders: Sequence[str], device: str) -> list[Entry]:
 
 
 def _case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,
-          regime: str, device: str, threads: int | None) -> tuple[Graph, Case, Optimizer]:
+          regime: str, device: str, threads: int | None, reduced: bool = False) -> tuple[Graph, Case, Optimizer]:
+    _one_of("regime", regime, ("matched", "out-of-the-box"))
     entry = models.find(model)
-    graph = entry.graph(shape, classes)
+    graph = entry.small() if reduced else entry.graph(shape, classes)
     if optimizer:
         _one_of("optimizer", optimizer, tuple(OPTIMIZERS))
     chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
@@ -133,23 +178,18 @@ def _case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes:
     return graph, case, chosen
 
 
-class _course:
-    """The scratch folder and the watchdog around a session; both are gone afterwards, whatever happens."""
-
-    def __init__(self, store: Store, races: dict[str, Race], graph: Graph, optimizer: Optimizer,
-                 entries: list[Entry], seed: int, listener: Listener | None,
-                 timeout: float | None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
-        self.course = Course({task: each.case for task, each in races.items()}, graph, optimizer, entries, self.folder,
-                             _recorder(store, races), seed, patience=Patience.of(timeout),
-                             listener=listener or (lambda progress: None))
-
-    def __enter__(self) -> Course:
-        return self.course
-
-    def __exit__(self, *_: object) -> None:
-        self.course.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+@contextmanager
+def _course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
+            record: Recorder, seed: int, listener: Listener | None, timeout: float | None) -> Iterator[Course]:
+    """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
+    folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
+    course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
+                    listener=listener or (lambda progress: None))
+    try:
+        yield course
+    finally:
+        course.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _recorder(store: Store, races: dict[str, Race]) -> Recorder:

@@ -1,10 +1,11 @@
 """Faults planted on purpose in any contender, so that the instrument can be tested on real frameworks.
 
-Contender options: `handicap` makes every step longer by that share; `fault` is crash, hang, memory, nan
-or wrong, from step number `at` on (counted from 1 over all steps of the process).
+Contender options: `handicap` makes every step longer by that share; `fault` is one of FAULTS, from step
+number `at` on (counted from 1 over all steps of the process).
 """
 
 import os
+import resource
 import time
 from typing import Any, Dict
 
@@ -13,7 +14,9 @@ import numpy as np
 from photofinish.frameworks import Arrays
 
 OPTIONS = ("handicap", "fault", "at")
-FAULTS = ("crash", "hang", "memory", "nan", "wrong")
+# crash: the process aborts; hang: a step never ends; memory: an allocation fails; nan: results are not
+# numbers; wrong: one parameter is 0.1 % too large; bfloat16: products lose mantissa bits unannounced.
+FAULTS = ("crash", "hang", "memory", "nan", "wrong", "bfloat16")
 
 
 class Sabotaged:
@@ -36,7 +39,6 @@ class Sabotaged:
         return self._step(self._contestant.infer, batch)
 
     def put(self, arrays: Arrays) -> None:
-        """A wrong contender computes with one parameter a tenth of a percent too large."""
         if self._fault == "wrong":
             name = next(key for key in sorted(arrays) if key.startswith("parameter/"))
             arrays = dict(arrays, **{name: arrays[name] * np.float32(1.001)})
@@ -46,6 +48,11 @@ class Sabotaged:
         arrays = self._contestant.read(handle)
         return {name: values * np.nan for name, values in arrays.items()} if self._due("nan") else arrays
 
+    def probe(self, name: str, arrays: Arrays) -> Arrays:
+        if self._fault == "bfloat16":
+            arrays = {key: _to_bfloat16(values) for key, values in arrays.items()}
+        return self._contestant.probe(name, arrays)  # type: ignore[no-any-return]
+
     def _step(self, run: Any, batch: Any) -> Any:
         self._steps += 1
         if self._due("crash"):
@@ -53,7 +60,8 @@ class Sabotaged:
         if self._due("hang"):
             time.sleep(3600)
         if self._due("memory"):
-            raise MemoryError("planted: out of memory")
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
+            np.ones(1 << 36)  # far beyond the limit just set: the allocator itself refuses
         begin = time.perf_counter()
         handle = run(batch)
         if self._handicap:
@@ -65,3 +73,9 @@ class Sabotaged:
 
     def _due(self, fault: str) -> bool:
         return self._fault == fault and self._steps >= self._at
+
+
+def _to_bfloat16(values: np.ndarray) -> np.ndarray:
+    """Keeps 8 bits of the significand, as a bfloat16 unit does with its inputs."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)

@@ -4,6 +4,7 @@ figures that cannot be had are None or 0 and `doctor` says so."""
 import os
 import resource
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -40,10 +41,8 @@ def _machine_busy() -> Optional[float]:
 
 def reset_peak_memory() -> None:
     """Lets the peak resident set start anew from the present one, where the kernel allows it."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def peak_memory() -> int:

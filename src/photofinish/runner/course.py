@@ -16,7 +16,7 @@ from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
-from photofinish.runner.watchdog import Watchdog
+from photofinish.runner.watchdog import Watchdog, mark_of
 from photofinish.values import Case, Contender, Failure, Progress
 from photofinish.weights import draw_batch, initial_state
 
@@ -112,7 +112,7 @@ class Course:
 
     def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
         """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
-        mark = f"{os.getpid()}-{self.folder.name}-{launch}-{self.entries.index(entry)}"
+        mark = mark_of(f"{self.folder.name}-{launch}-{self.entries.index(entry)}")
         self.watchdog.watch(mark)
         log = self.folder / f"{launch}-{self.entries.index(entry)}.log"
         return WorkerProcess([entry.python, str(self.script)], self._environment(entry, keep_memory), log, mark,
@@ -120,7 +120,7 @@ class Course:
 
     def start_reference(self, python: str) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
-        mark = f"{os.getpid()}-{self.folder.name}-reference"
+        mark = mark_of(f"{self.folder.name}-reference")
         self.watchdog.watch(mark)
         return WorkerProcess([python, str(self.script)], dict(os.environ), self.folder / "reference.log", mark,
                              self.patience.start)

@@ -1,35 +1,27 @@
 """The rehearsal (launch 0): each contender alone in a fresh process with an empty compile cache and the
-default allocator. It gives cold phases, memory, the audit's probes and the arrays of the certificate.
+default allocator. It gives cold phases, memory, what the audit probes, and the certificate.
 """
 
 import random
-import time
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from photofinish.measure import proof
-from photofinish.referee import audit, certificate
+from photofinish.referee import audit
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.launch import WARM_SECONDS, describe_phases
-from photofinish.runner.parcel import adapter_digest
+from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed, WorkerProcess
-from photofinish.store import Store
+from photofinish.stats.steady import steady
 from photofinish.values import Certificate, Phase, Progress, WarmUp
-
-REFERENCE = "numpy"
 
 
 class Rehearsal:
-    """Runs launch 0 of a course and tells the course what it found."""
+    """Runs launch 0 of a course. Without a notary nothing is proven, and nothing will be comparable."""
 
-    def __init__(self, course: Course, python: str, certify: bool, store: Store | None = None) -> None:
+    def __init__(self, course: Course, notary: Notary | None) -> None:
         self.course = course
-        self.python = python  # for the referee's reference
-        self.certify = certify
-        self.store = store
+        self.notary = notary
         self.probes: dict[str, dict[str, Any]] = {}
-        self.reference_ready = False
 
     def run(self) -> None:
         course = self.course
@@ -59,8 +51,9 @@ class Rehearsal:
                 self._warm(worker, entry, task)
             self._say(entry, "probing what it really runs")
             self.probes[entry.name] = worker.ask("probe", patience.probe)["probes"]
-            if self.certify:
-                self._certify(worker, entry)
+            if self.notary is not None:
+                say = lambda text: self._say(entry, text)  # noqa: E731
+                self._settle(self.notary.known(entry) or self.notary.certify(worker, entry, say))
         finally:
             worker.kill()
 
@@ -69,62 +62,19 @@ class Rehearsal:
         self._say(entry, f"first steps ({task})")
         reply = worker.ask("warm", course.patience.warm, task=task, limit=WARM_SECONDS)
         series = reply["series"]
-        course.record(task, "warm_ups", WarmUp(0, entry.name, task, tuple(series[1:]), "", 0))
+        course.record(task, "warm_ups", WarmUp(0, entry.name, task, tuple(series[1:]), *steady(series[1:])))
         for name, seconds in describe_phases(series).items():
             self._phase(entry, f"{name}:{task}", seconds, reply, task)
         course.estimates.setdefault(task, {})[entry.name] = median(series[1:] or series)
-        self._say(entry, f"{course.estimates[task][entry.name]:.3g} s a step ({task}), so far")
 
-    def _certify(self, worker: WorkerProcess, entry: Entry) -> None:
-        course = self.course
-        key = self._key(entry)
-        known = self.store.certificate(key) if self.store is not None else None
-        if known is not None:
-            self._settle(entry, replace(known, contender=entry.name))
-            return
-        begin = time.monotonic()
-        self._prepare_reference()
-        self._say(entry, "proving that it computes the same")
-        folder = self.course.folder / "proof"
-        label = f"contender-{course.entries.index(entry)}"
-        worker.ask("prove", course.patience.prove, folder=str(folder), label=label)
-        earned = certificate.judge(folder, label, entry.name)
-        earned = replace(earned, seconds=time.monotonic() - begin, versions=course.facts.get(entry.name, {}))
-        if self.store is not None:
-            self.store.keep_certificate(key, earned)
-        self._settle(entry, earned)
-
-    def _settle(self, entry: Entry, earned: Certificate) -> None:
+    def _settle(self, earned: Certificate) -> None:
+        """A refused contender is out of the race: its time would be the time of something else."""
         self.course.record(None, "certificates", earned)
-        if not earned.passed:
-            worst = next(check for check in earned.checks if not check.passed)
-            raise WorkerFailed("wrong answer", f"{worst.group}: error {worst.error:.3g}, allowed {worst.allowed:.3g}"
-                                               f" (worst: {worst.worst})")
-
-    def _prepare_reference(self) -> None:
-        """The reference runs once, first, in a worker of its own."""
-        if self.reference_ready:
-            return
-        course = self.course
-        folder = course.folder / "proof"
-        self.course.listener(Progress("certify", "computing the float64 reference"))
-        proof.prepare(folder, course.graph, seed=course.seed)
-        worker = course.start_reference(self.python)
-        try:
-            setup = {"mode": "reference", "precision": "float64"}
-            worker.ask("load", course.patience.load, framework=REFERENCE, setup=setup, sabotage={})
-            worker.ask("prove", course.patience.prove, folder=str(folder), label=proof.REFERENCE)
-        finally:
-            worker.kill()
-        self.reference_ready = True
-
-    def _key(self, entry: Entry) -> str:
-        """What a certificate depends on: graph, adapter, contender, versions, threads, device."""
-        facts = self.course.facts.get(entry.name, {})
-        case = self.course.case
-        base = replace(entry.contender, copy=1).name
-        return "/".join([self.course.graph.digest, adapter_digest(entry.contender.framework), base, case.device,
-                         case.precision, case.regime, str(case.threads), str(facts.get("version", facts))])
+        refused = [check for check in earned.checks if not check.passed]
+        if refused:
+            first = refused[0]
+            raise WorkerFailed("wrong answer", f"{first.group}: error {first.error:.3g} where {first.allowed:.3g} is "
+                                               f"allowed (worst: {first.worst})")
 
     def _say(self, entry: Entry, text: str) -> None:
         self.course.listener(Progress("certify", f"rehearsal: {entry.name}: {text}", entry.name,

@@ -16,9 +16,22 @@ from pathlib import Path
 MARK = "PHOTOFINISH_MARK"
 
 
+def mark_of(name: str) -> str:
+    """A mark for one worker of this process; every mark of a process starts with its id."""
+    return f"{os.getpid()}-{name}"
+
+
+def children() -> list[int]:
+    """The living workers of this process and whatever they started."""
+    return [pid for pid in _with_environment(f"{MARK}={os.getpid()}-".encode()) if not _zombie(pid)]
+
+
 def carriers(mark: str) -> list[int]:
     """Process ids whose environment carries the mark (none where /proc is missing)."""
-    needle = f"{MARK}={mark}\0".encode()
+    return _with_environment(f"{MARK}={mark}\0".encode())
+
+
+def _with_environment(needle: bytes) -> list[int]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
