@@ -48,7 +48,7 @@ def bottleneck(x: Tensor, width: int, stride: int, convolution: Convolution) -> 
 
 
 @block
-def bottleneck_v1(x: Tensor, width: int, stride: int, convolution: Convolution) -> Tensor:
+def original_bottleneck(x: Tensor, width: int, stride: int, convolution: Convolution) -> Tensor:
     y = relu(convolution(x, width, 1, stride))
     y = relu(convolution(y, width, 3))
     y = convolution(y, 4 * width, 1)
@@ -62,9 +62,9 @@ FACTS: Any = {
 }
 
 
-@models.model("resnet50_v1_keras", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3),
+@models.model("resnet50_v1_keras", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3),
                                               "convolution": conv_norm_keras}, **FACTS)
-@models.model("resnet50_v1", arguments={"residual": bottleneck_v1, "blocks": (3, 4, 6, 3)}, **FACTS)
+@models.model("resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
 @models.model("resnet152", arguments={"residual": bottleneck, "blocks": (3, 8, 36, 3)}, **FACTS)
 @models.model("resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
 @models.model("resnet18", arguments={"residual": basic, "blocks": (2, 2, 2, 2)}, **FACTS)
