@@ -1,0 +1,213 @@
+"""A report as a value: what is said, never how it is drawn. Reports make Documents, renderers draw them.
+
+Numbers stay numbers: a cell or a `Quantity` carries the raw figure and a hint (`duration`, `bytes`,
+`ratio`, ...), so every format chooses its own digits and CSV keeps them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+# What a number is. Renderers know hints, never metrics; `quantities.py` says how each is written.
+HINTS = ("text", "code", "contender", "duration", "bytes", "percent", "ratio", "count", "number", "scientific",
+         "rate", "check")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A run of text. `style` is "strong", "code", "quiet", "good", "bad" or "contender" (in its colour)."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure within a sentence."""
+
+    value: float | None
+    hint: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+Text = tuple[Union[str, Span, Quantity], ...]
+Cell = Union[str, float, int, bool, Interval, Span, None]
+
+
+@dataclass(frozen=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    text: Text
+
+
+@dataclass(frozen=True)
+class Banner:
+    """The verdict. `tone` is "good" (decided), "open" (undecided), "bad" (no verdict is possible)."""
+
+    tone: str
+    label: str
+    text: Text
+    details: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Note:
+    """An aside. `tone` is "note" or "warning"."""
+
+    text: Text
+    tone: str = "note"
+
+
+@dataclass(frozen=True)
+class Column:
+    """`hint` decides the alignment too: words to the left, figures to the right."""
+
+    title: str
+    hint: str = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """`name` is its file name as CSV. A cell that is None is shown as a dash."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, one per line."""
+
+    items: tuple[tuple[str, Cell], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Verbatim lines: a command, the end of a log."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that most readers can skip: closed at first where the format allows it."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    title: str
+    hint: str = "number"
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """One named line, row or bar: `y` over `x`; `group` is a second label (a launch, a phase)."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture of data. `kind` is one of
+
+    - "intervals": per series one x with low and high; `band` around the first of `marks` counts as equal
+    - "lines": y over x per series, `marks` along x; a name not in `Document.series` is drawn as a reference
+    - "strip": per series every x as a dot, in the row of its name and group
+    - "bars": per series (name, group) one x, stacked by group within name, in the order given
+
+    `title` says what is seen; `summary` says it to those who cannot see it.
+    """
+
+    kind: str
+    title: str
+    summary: str
+    series: tuple[Series, ...]
+    x: Axis
+    y: Axis = Axis("")
+    marks: tuple[float, ...] = ()
+    band: float | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A contender's cost of n steps: fixed + n * step seconds, with the interval of one step.
+
+    `warm` is the fixed cost once its compile cache is filled, where that was measured apart.
+    """
+
+    name: str
+    fixed: float
+    step: float
+    low: float
+    high: float
+    warm: float | None = None
+
+
+@dataclass(frozen=True)
+class Calculator:
+    """Who finishes first after how many steps. `steps` is where the reader starts."""
+
+    jobs: tuple[Job, ...]
+    steps: int
+    batch: int
+    unit: str
+
+
+Block = Union[Heading, Paragraph, Banner, Note, Table, Facts, Code, Fold, Chart, Calculator]
+
+
+@dataclass(frozen=True)
+class Section:
+    """The answer to one question. `name` is its anchor."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report. `series` are the names that keep one colour throughout, in order."""
+
+    title: str
+    subtitle: str
+    short: str
+    summary: Text
+    series: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def blocks_of(document: Document, kind: type) -> list[Block]:
+    """Every block of one kind, folded ones included, in reading order."""
+    def walk(blocks: tuple[Block, ...]) -> list[Block]:
+        found: list[Block] = []
+        for block in blocks:
+            found += [block] if isinstance(block, kind) else []
+            found += walk(block.blocks) if isinstance(block, Fold) else []
+        return found
+    return [each for section in document.sections for each in walk(section.blocks)]

@@ -1,0 +1,177 @@
+"""How figures are written: one entry per hint, three significant digits, one unit for a whole column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from photofinish.render.document import Cell, Interval, Quantity, Span, Text
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+DASH = "\N{EN DASH}"
+
+_DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_MINUTE = 60.0
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """Plain decimal notation with at least this many significant digits: 0.0482, 4.82, 4,820."""
+    return f"{value:,.{_decimals(value, significant)}f}"
+
+
+def _decimals(value: float, significant: int = 3) -> int:
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return max(0, significant - 1 - math.floor(math.log10(abs(value))))
+
+
+def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    return next(((size, name) for size, name in units if abs(value) >= size * 0.9995), units[-1])
+
+
+def duration(seconds: float) -> str:
+    """48.2 ms, 3.10 s, 4 min 12 s, 2 h 5 min, 3 d 4 h."""
+    if abs(seconds) >= _MINUTE - 0.05:
+        return _long(seconds)
+    if seconds == 0:
+        return "0 s"
+    size, name = _unit(seconds, _DURATIONS[3:])
+    return f"{digits(seconds / size)} {name}"
+
+
+def _long(seconds: float) -> str:
+    parts = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+    for size, name, fine, fine_name in parts:
+        count = round(seconds / fine)
+        if count * fine >= size:
+            whole, rest = divmod(count, size // fine)
+            return f"{whole:,} {name}" + (f" {rest} {fine_name}" if rest and whole < 100 else "")
+    return f"{seconds:.0f} s"
+
+
+def _bytes(value: float) -> str:
+    size, name = _unit(value, _BYTES)
+    return f"{digits(value / size)} {name}"
+
+
+def _percent(value: float) -> str:
+    return f"{digits(100 * value, 2).removesuffix('.0')} %"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}{TIMES}" if value < 100 else f"{value:,.0f}{TIMES}"
+
+
+def _scientific(value: float) -> str:
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def _check(value: float) -> str:
+    return "passed" if value else "FAILED"
+
+
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "duration": duration,
+    "bytes": _bytes,
+    "percent": _percent,
+    "ratio": _ratio,
+    "count": lambda value: f"{round(value):,}",
+    "number": digits,
+    "rate": lambda value: f"{digits(value)} /s",
+    "scientific": _scientific,
+    "check": _check,
+}
+
+
+def write(value: Cell, hint: str = "text") -> str:
+    """One figure, or one word, as text. None and figures that are not finite are a dash."""
+    if value is None:
+        return DASH
+    if isinstance(value, Span):
+        return value.text
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Interval):
+        return _interval(value, hint)
+    return _WRITTEN.get(hint, str)(value) if math.isfinite(value) else DASH
+
+
+def _interval(value: Interval, hint: str) -> str:
+    return write_column([value], hint)[0]
+
+
+def write_column(values: Sequence[Cell], hint: str) -> list[str]:
+    """The cells of a column. Durations, bytes, ratios and intervals share a unit and decimals, so that
+    they can be compared by eye; where they span too much for that, each has its own."""
+    numbers = [each for value in values for each in _numbers(value)]
+    scale = _shared_scale(numbers, values, hint)
+    if scale is None:
+        return [_own_units(value, hint) if isinstance(value, Interval) else write(value, hint) for value in values]
+    size, suffix, decimals = scale
+
+    def number(value: float) -> str:
+        return f"{value / size:,.{decimals}f}"
+
+    def cell(value: Cell) -> str:
+        if isinstance(value, Interval):
+            return f"{number(value.value)}{suffix} ({number(value.low)}{DASH}{number(value.high)})"
+        return number(value) + suffix if _numbers(value) else write(value, hint)  # type: ignore[arg-type]
+    return [cell(value) for value in values]
+
+
+def _own_units(value: Interval, hint: str) -> str:
+    return f"{write(value.value, hint)} ({write(value.low, hint)}{DASH}{write(value.high, hint)})"
+
+
+def _numbers(value: Cell) -> list[float]:
+    if isinstance(value, Interval):
+        return [value.value]
+    if isinstance(value, (str, Span, bool)) or value is None or not math.isfinite(value):
+        return []
+    return [float(value)]
+
+
+def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -> tuple[float, str, int] | None:
+    units = {"duration": _DURATIONS[3:], "bytes": _BYTES, "ratio": ((1.0, TIMES),), "rate": ((1.0, " /s"),),
+             "number": ((1.0, ""),)}.get(hint)
+    positive = [abs(each) for each in numbers if each]
+    if units is None or not positive or max(positive) > 1000 * min(positive):
+        return None
+    leading = max(positive) if hint == "bytes" else min(positive)
+    size, name = _unit(leading, units)
+    if hint == "duration" and max(positive) >= min(_MINUTE, 1000 * size):
+        return None
+    widths = [value.high - value.low for value in values if isinstance(value, Interval)]
+    decimals = 2 if hint == "ratio" else _decimals(leading / size)
+    if widths:  # show the interval itself with two digits or so, never more than it deserves
+        decimals = min(6, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))
+    suffix = name if hint == "ratio" or not name or name.startswith(" ") else " " + name
+    return size, suffix, decimals
+
+
+def ratio_with_interval(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """A ratio and its bounds with as many decimals as the interval deserves: 1.31, 1.28, 1.34."""
+    decimals = 3 if high - low < 0.02 else 2
+    return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+
+
+def plain(text: Text) -> str:
+    """A sentence as one string."""
+    return "".join(_inline(each) for each in text)
+
+
+def _inline(part: str | Span | Quantity) -> str:
+    if isinstance(part, Quantity):
+        return write(part.value, part.hint)
+    return part.text if isinstance(part, Span) else part
+
+
+def shares(values: Iterable[float], width: int) -> list[int]:
+    """Lengths of the parts of a bar that sum to at most `width`; a part above zero is never invisible."""
+    parts = list(values)
+    total = sum(parts)
+    lengths = [max(1, round(width * each / total)) if each > 0 and total > 0 else 0 for each in parts]
+    while sum(lengths) > width and max(lengths) > 1:
+        lengths[lengths.index(max(lengths))] -= 1
+    return lengths

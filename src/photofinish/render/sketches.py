@@ -1,0 +1,123 @@
+"""Charts in characters, for formats without ink: terminal and Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from photofinish.render.document import Axis, Chart, Interval, Series
+from photofinish.render.quantities import shares, write, write_column
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+_FILLS = "█▓▒░▚═·:"
+_NARROWEST = 16
+
+
+def sketch(chart: Chart, width: int = 80) -> list[str]:
+    """The chart in lines of at most `width` characters (names longer than half of it are cut)."""
+    series = tuple(each for each in chart.series if each.x)
+    return _SKETCHES[chart.kind](chart, series, width) if series else []
+
+
+def _labels(names: Sequence[str], width: int) -> list[str]:
+    longest = min(max(map(len, names)), width // 2)
+    return [(name if len(name) <= longest else name[: longest - 1] + "…").ljust(longest) for name in names]
+
+
+def _scale(low: float, high: float, width: int, log: bool = False) -> Callable[[float], int]:
+    """Maps [low, high] to character positions 0 .. width - 1."""
+    move = math.log if log and low > 0 else float
+    start, span = move(low), (move(high) - move(low)) or 1.0
+    return lambda value: min(width - 1, max(0, round((width - 1) * (move(value) - start) / span)))
+
+
+def _intervals(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
+    labels = _labels([each.name for each in series], width)
+    cells = [Interval(each.x[0], each.low[0], each.high[0]) if each.low else each.x[0] for each in series]
+    figures = write_column(cells, chart.x.hint)
+    room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
+    ends = [value for each in series for value in (*each.x, *each.low, *each.high, *chart.marks)]
+    at = _scale(min(ends), max(ends), room)
+    lines = []
+    for label, each, figure in zip(labels, series, figures):
+        row = [" "] * room
+        for mark in chart.marks:
+            row[at(mark)] = "┊"
+        if each.low:
+            low, high = at(each.low[0]), at(each.high[0])
+            row[low:high + 1] = "├" + "─" * (high - low - 1) + "┤" if high > low else "─"
+        row[at(each.x[0])] = "●"
+        lines.append(f"{label}  {''.join(row)}  {figure}".rstrip())
+    return lines
+
+
+def _bars(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
+    names = list(dict.fromkeys(each.name for each in series))
+    groups = list(dict.fromkeys(each.group for each in series))
+    totals = [sum(each.x[0] for each in series if each.name == name) for name in names]
+    labels, figures = _labels(names, width), write_column(totals, chart.x.hint)
+    room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
+    lines = []
+    for name, label, total, figure in zip(names, labels, totals, figures):
+        parts = [each for each in series if each.name == name]
+        lengths = shares([each.x[0] for each in parts], max(1, round(room * total / (max(totals) or 1.0))))
+        bar = "".join(_FILLS[groups.index(each.group) % len(_FILLS)] * length for each, length in zip(parts, lengths))
+        lines.append(f"{label}  {bar}  {figure}")
+    if len(groups) > 1:
+        lines += _wrapped([f"{_FILLS[i % len(_FILLS)]} {group}" for i, group in enumerate(groups)], width)
+    return lines
+
+
+def _wrapped(words: list[str], width: int) -> list[str]:
+    lines = [""]
+    for word in words:
+        joined = f"{lines[-1]}   {word}".strip()
+        lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, word]
+    return lines
+
+
+def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
+    labels = _labels([each.name for each in series], width)
+    ends = [f"{write(each.y[0], chart.y.hint)} → {write(each.y[-1], chart.y.hint)}" for each in series]
+    room = max(_NARROWEST, min(48, width - len(labels[0]) - max(map(len, ends)) - 4))
+    values = [value for each in series for value in each.y if math.isfinite(value)]
+    level = _scale(min(values), max(values), len(_LEVELS), chart.y.log) if values else lambda value: 0
+    lines = []
+    for label, each, end in zip(labels, series, ends):
+        count = min(room, len(each.y))
+        picks = [each.y[round(i * (len(each.y) - 1) / max(1, count - 1))] for i in range(count)]
+        curve = "".join(_LEVELS[level(value)] if math.isfinite(value) else "×" for value in picks)  # noqa: RUF001
+        lines.append(f"{label}  {curve.ljust(room)}  {end}")
+    first = series[0].x
+    lines.append(f"{' ' * len(labels[0])}  {_span(chart.x, first[0], first[-1], room)}")
+    return lines
+
+
+def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
+    pooled: dict[str, list[float]] = {}
+    for each in series:
+        pooled.setdefault(each.name, []).extend(each.x)
+    labels = _labels(list(pooled), width)
+    room = max(_NARROWEST, min(60, width - len(labels[0]) - 2))
+    everything = [value for values in pooled.values() for value in values]
+    low, high = min(everything), max(everything)
+    at = _scale(low, high, room)
+    lines = []
+    for label, values in zip(labels, pooled.values()):
+        counts = [0] * room
+        for value in values:
+            counts[at(value)] += 1
+        row = "".join(_LEVELS[round((len(_LEVELS) - 1) * count / max(counts))] if count else " " for count in counts)
+        lines.append(f"{label}  {row}".rstrip())
+    return [*lines, f"{' ' * len(labels[0])}  {_span(chart.x, low, high, room)}"]
+
+
+def _span(axis: Axis, low: float, high: float, width: int) -> str:
+    left, right = write(low, axis.hint), write(high, axis.hint)
+    middle = f" {axis.title} " if len(left) + len(right) + len(axis.title) + 4 <= width else " "
+    return f"{left}{middle:─^{max(1, width - len(left) - len(right))}}{right}"
+
+
+_SKETCHES: dict[str, Callable[[Chart, tuple[Series, ...], int], list[str]]] = {
+    "intervals": _intervals, "bars": _bars, "lines": _lines, "strip": _strip,
+}

@@ -1,0 +1,51 @@
+"""Where this was measured, and how to measure it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from photofinish.render.document import Block, Code, Column, Facts, Heading, Section, Table
+from photofinish.reports.reading import contender
+from photofinish.values import Result
+
+_BYTES = ("memory", "ram", "swap")
+
+
+def section(result: Result) -> Section:
+    race = result.race
+    blocks: list[Block] = []
+    if race.machine:
+        blocks += [Heading("Machine"), Facts(tuple(_facts(race.machine)))]
+    if race.versions:
+        packages = list(dict.fromkeys(package for facts in race.versions.values() for package in facts))
+        columns = (Column("Contender", "contender"), *(Column(package) for package in packages))
+        rows = tuple((contender(name), *(_word(facts.get(package)) for package in packages))
+                     for name, facts in race.versions.items())
+        blocks += [Heading("Versions"), Table("versions", columns, rows)]
+    blocks += [Heading("Again"), Code(race.command, "The command of this race")] if race.command else []
+    case = race.case
+    blocks.append(Facts(tuple((name, value) for name, value in (
+        ("race", race.id), ("made", race.created), ("launches", str(len(race.launches))),
+        ("model digest", case.digest), ("optimizer", _word(case.optimizer)),
+        ("seeds", ", ".join(str(each.seed) for each in race.launches))) if value)))
+    return Section("machine", "Machine and reproduction", tuple(blocks))
+
+
+def _facts(values: dict[str, Any], prefix: str = "") -> list[tuple[str, str | None]]:
+    found: list[tuple[str, str | None]] = []
+    for name, value in values.items():
+        label = prefix + name.replace("_", " ")
+        found += _facts(value, label + ": ") if isinstance(value, dict) else [(label, _word(value, name))]
+    return found
+
+
+def _word(value: Any, name: str = "") -> str | None:
+    if value is None or value in ("", {}, []):
+        return None
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_word(each)}" for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(_word(each)) for each in value)
+    if name in _BYTES and isinstance(value, (int, float)) and value > 2**20:
+        return f"{value / 2**30:.1f} GiB"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

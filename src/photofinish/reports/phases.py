@@ -1,0 +1,38 @@
+"""Where the time before the first useful step goes."""
+
+from __future__ import annotations
+
+from photofinish.metrics import METRICS
+from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
+from photofinish.reports.reading import contender, names, phase_seconds
+from photofinish.values import Result
+
+_ORDER = ("start", "import", "build", "weights", "compile cold", "compile", "first_step cold", "first_step", "warm_up")
+_STACKED = ("start", "import", "build", "weights", "compile", "warm_up")
+
+
+def title(phase: str) -> str:
+    base, _, cold = phase.partition(" ")
+    named = METRICS[base].title if base in METRICS else base.replace("_", " ")
+    return named + (", nothing cached" if cold else "")
+
+
+def section(result: Result) -> Section:
+    phases = phase_seconds(result)
+    order = [name for name in names(result) if name in phases]
+    order += [name for name in result.race.contenders if name in phases and name not in order]
+    present = [phase for phase in _ORDER if any(phase in phases[name] for name in order)]
+    present += sorted({phase for name in order for phase in phases[name]} - set(_ORDER))
+    if not order:
+        return Section("phases", "", ())
+    stacked = [phase for phase in _STACKED if phase in present]
+    series = tuple(Series(name, (phases[name].get(phase, 0.0),), group=title(phase))
+                   for name in order for phase in stacked)
+    chart = Chart("bars", "From process start to steady state",
+                  "Medians over launches, compile caches as the launches of this race found them.",
+                  series, Axis("seconds", "duration"))
+    columns = (Column("Contender", "contender"), *(Column(title(phase).capitalize(), "duration") for phase in present))
+    rows = tuple((contender(name), *(phases[name].get(phase) for phase in present)) for name in order)
+    return Section("phases", "Phases", (chart, Table("phases", columns, rows, caption=(
+        "Medians over launches. The first step includes compiling; compile or trace is the first step less a steady "
+        "one."))))

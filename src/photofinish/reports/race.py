@@ -1,0 +1,66 @@
+"""The whole race: every question in reading order, as one Document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from photofinish.render.document import Document, Section
+from photofinish.render.quantities import TIMES
+from photofinish.reports import (
+    audit,
+    certificate,
+    distribution,
+    failures,
+    losses,
+    machine,
+    memory,
+    phases,
+    standings,
+    total_time,
+    verdict,
+    warm_up,
+)
+from photofinish.reports.reading import TASKS, finished
+from photofinish.values import Case, Result
+
+QUESTIONS: dict[str, Callable[[Result], Section]] = {
+    "verdict": verdict.section,
+    "failures": failures.section,
+    "standings": standings.section,
+    "total-time": total_time.section,
+    "phases": phases.section,
+    "memory": memory.section,
+    "warm-up": warm_up.section,
+    "distribution": distribution.section,
+    "losses": losses.section,
+    "certificate": certificate.section,
+    "audit": audit.section,
+    "machine": machine.section,
+}
+
+# What a terminal shows at the end of a race: the rest is a command or a click away.
+BRIEF = ("verdict", "failures", "standings", "total-time", "certificate")
+
+
+def document(result: Result, questions: Sequence[str] | None = None) -> Document:
+    """The report of one race. `questions` picks sections by name, in the order given (default: all).
+
+    Raises KeyError for a question that is not in QUESTIONS.
+    """
+    order = list(QUESTIONS if questions is None else questions)
+    if questions is None and not result.comparable:  # the reason comes before the times
+        order = ["verdict", "certificate"] + [each for each in order if each not in ("verdict", "certificate")]
+    sections = [QUESTIONS[each](result) for each in order]
+    case = result.race.case
+    ranked = [each.contender for each in finished(result)]
+    series = tuple(ranked + [name for name in result.race.contenders if name not in ranked])
+    return Document(f"{case.model}, {TASKS.get(case.task, case.task)}", describe(case),
+                    TASKS.get(case.task, case.task), verdict.sentence(result), series,
+                    tuple(each for each in sections if each.blocks))
+
+
+def describe(case: Case) -> str:
+    """The case in one line: batch, shape, precision, device, threads, regime."""
+    threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
+    return (f"batch {case.batch} of {TIMES.join(map(str, case.shape))}, {case.precision}, {case.device}{threads}, "
+            f"{case.regime}")

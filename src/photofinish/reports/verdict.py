@@ -1,0 +1,134 @@
+"""Who won, in one sentence, and how surely."""
+
+from __future__ import annotations
+
+from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
+from photofinish.render.quantities import TIMES, ratio_with_interval
+from photofinish.reports.reading import between, certified, contender, finished, listed, names
+from photofinish.values import Result, Standing, Verdict
+
+# task -> what one contender does to the model, and what two do
+_VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
+          "epoch": ("passes an epoch of", "pass an epoch of"), "fit": ("fits", "fit")}
+
+_RIVALS = 3  # named beside the sentence; the standings have them all
+_TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
+
+
+def section(result: Result) -> Section:
+    label = outcome(result)
+    blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
+    blocks += [Note((warning,), "warning") for warning in result.warnings]
+    return Section("verdict", "", tuple(blocks))
+
+
+def outcome(result: Result) -> str:
+    """FASTER, EQUIVALENT or UNDECIDED for the first two; NOT COMPARABLE or NO RACE."""
+    ranking = names(result)
+    if not result.comparable:
+        return "NOT COMPARABLE"
+    verdict = between(result, *ranking[:2]) if len(ranking) > 1 else None
+    if verdict is None:
+        return "NO RACE"
+    return "FASTER" if verdict.verdict == "SLOWER" else verdict.verdict
+
+
+def sentence(result: Result) -> Text:
+    """The whole outcome in one sentence."""
+    ranking = finished(result)
+    if not result.comparable:
+        return _not_comparable(result)
+    if not ranking:
+        return ("No contender finished, so there is nothing to compare.",)
+    verdict = between(result, ranking[0].contender, ranking[1].contender) if len(ranking) > 1 else None
+    if verdict is None:
+        return _alone(ranking[0])
+    verdict = between(result, verdict.b, verdict.a) if verdict.verdict == "SLOWER" else verdict
+    assert verdict is not None
+    say = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}.get(verdict.verdict)
+    return say(result, verdict) + _proof(result) if say else _not_comparable(result)
+
+
+def _faster(result: Result, verdict: Verdict) -> Text:
+    runner_up = "the runner-up, " if len(finished(result)) > 2 else ""
+    comma = "," if runner_up else ""
+    return (contender(verdict.a), f" {_verb(result)[0]} {result.race.case.model} ",
+            Span(f"{_ratio(verdict)[0]}{TIMES} faster", "strong"), f" than {runner_up}", contender(verdict.b),
+            f"{comma} here ({_interval(verdict)})")
+
+
+def _equivalent(result: Result, verdict: Verdict) -> Text:
+    return (contender(verdict.a), " and ", contender(verdict.b), f" {_verb(result)[1]} {result.race.case.model} ",
+            Span("equally fast", "strong"), " here: within ", Quantity(result.race.margin, "percent"),
+            f" of each other (ratio {_ratio(verdict)[0]}, {_interval(verdict)})")
+
+
+def _undecided(result: Result, verdict: Verdict) -> Text:
+    more: Text = ()
+    if verdict.seconds_to_decide:
+        more = ("; about ", Quantity(verdict.seconds_to_decide, "duration"), " more would decide it")
+    return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ", contender(verdict.b),
+            f" {_verb(result)[0]} {result.race.case.model} faster here (ratio {_ratio(verdict)[0]}, "
+            f"{_interval(verdict)})", *more)
+
+
+def _not_comparable(result: Result) -> Text:
+    wrong = [each.contender for each in result.race.certificates if not each.passed]
+    if wrong:
+        return (Span("Not comparable", "strong"), ": ", *listed([contender(each) for each in wrong]),
+                " did not compute what the reference computes, so no winner is named.")
+    reasons = sorted({each.reason for each in result.verdicts if each.reason})
+    why = " (" + "; ".join(reasons) + ")" if reasons else ""
+    return (Span("Not comparable", "strong"),
+            f": that the contenders compute the same thing is not proven{why}, so no winner is named.")
+
+
+def _alone(standing: Standing) -> Text:
+    value = standing.step.value if standing.step else None
+    return ("Only ", contender(standing.contender), " finished, at ", Quantity(value, "duration"),
+            " a step, so there is nothing to compare it with.")
+
+
+def _proof(result: Result) -> Text:
+    ranking = names(result)
+    if set(ranking) <= certified(result):
+        everyone = "both" if len(ranking) == 2 else f"all {len(ranking)}"
+        return (f"; {everyone} were proven to compute the same thing.",)
+    return ("; that they compute the same thing was not proven.",)
+
+
+def _details(result: Result) -> tuple[Text, ...]:
+    """What the sentence leaves out: the best of each framework, and how far behind the others are."""
+    ranking = names(result)
+    if not result.comparable or len(ranking) < 3:
+        return ()
+    leader = ranking[0]
+    best = {name.split(":")[0].split("@")[0]: name for name in reversed(ranking)}
+    rivals = [name for framework, name in best.items() if leader != name]
+    rivals = sorted((name for name in rivals if name != ranking[1]), key=ranking.index)[:_RIVALS]
+    return tuple(("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
+                 for rival in rivals if between(result, leader, rival))
+
+
+def _behind(result: Result, leader: str, rival: str) -> Text:
+    verdict = between(result, leader, rival)
+    assert verdict is not None
+    if verdict.verdict == "FASTER":
+        return ("takes ", Span(f"{_ratio(verdict)[0]}{TIMES}", "strong"), " as long as ", contender(leader),
+                f" ({_interval(verdict)}).")
+    same = "is equivalent to " if verdict.verdict == "EQUIVALENT" else "is not shown to differ from "
+    return (same, contender(leader), f" (ratio {_ratio(verdict)[0]}, {_interval(verdict)}).")
+
+
+def _verb(result: Result) -> tuple[str, str]:
+    return _VERBS.get(result.race.case.task, ("runs", "run"))
+
+
+def _ratio(verdict: Verdict) -> tuple[str, str, str]:
+    assert verdict.ratio is not None and verdict.low is not None and verdict.high is not None
+    return ratio_with_interval(verdict.ratio, verdict.low, verdict.high)
+
+
+def _interval(verdict: Verdict) -> str:
+    _, low, high = _ratio(verdict)
+    return f"95 % interval {low} to {high}, {verdict.launches} launches"

@@ -1,0 +1,40 @@
+"""How long each contender takes to reach its steady speed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
+from photofinish.reports.reading import contender, names
+from photofinish.values import Result, WarmUp
+
+
+def section(result: Result) -> Section:
+    found = {name: [each for each in result.race.warm_ups
+                    if each.contender == name and each.task == result.race.case.task and each.seconds]
+             for name in names(result)}
+    found = {name: curves for name, curves in found.items() if curves}
+    if not found:
+        return Section("warm-up", "", ())
+    series = tuple(_curve(name, curves) for name, curves in found.items())
+    chart = Chart("lines", "Time of each step from the second on", "Medians over launches.", series,
+                  Axis("step", "count"), Axis("seconds per step", "duration"))
+    columns = (Column("Contender", "contender"), Column("Found"), Column("Steps to steady state", "count"),
+               Column("Second step", "duration"), Column("Last step", "duration"))
+    rows = tuple((contender(name), _kinds(curves), median(each.steps for each in curves), chosen.y[0], chosen.y[-1])
+                 for (name, curves), chosen in zip(found.items(), series))
+    return Section("warm-up", "Warm-up", (chart, Table("warm_up", columns, rows, "Medians over launches.")))
+
+
+def _curve(name: str, curves: list[WarmUp]) -> Series:
+    length = min(len(each.seconds) for each in curves)
+    return Series(name, tuple(float(i + 2) for i in range(length)),
+                  tuple(median(each.seconds[i] for each in curves) for i in range(length)))
+
+
+def _kinds(curves: list[WarmUp]) -> str:
+    counts = Counter(each.kind for each in curves)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{kind} in {count} of {len(curves)}" for kind, count in counts.most_common())
