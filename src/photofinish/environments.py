@@ -9,7 +9,6 @@ import importlib.util
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -119,41 +118,44 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     return "unknown"
 
 
+def cure(framework: FrameworkInfo) -> str:
+    """The command that installs it."""
+    extra = f"'photofinish[{framework.name}]'"
+    return "pip install " + (extra if framework.name in _EXTRAS else " ".join(map(repr, framework.dependencies)))
+
+
 def resolve(contender: Contender) -> Environment | Missing:
     """The environment a contender runs in, or why there is none."""
     framework = frameworks()[contender.framework]
     found = installed_version(framework)
     title = framework.title
     if found is None:
-        name = contender.framework
-        what = f"photofinish[{name}]" if name in _EXTRAS else " ".join(framework.dependencies)
-        return Missing(f"{title} is not installed for {Path(sys.executable).name} {sys.version.split()[0]}",
-                       f"pip install '{what}'")
+        return Missing(f"{title} is not installed for this Python {sys.version.split()[0]}", cure(framework))
     if contender.version and found.partition("+")[0] != contender.version:
         return Missing(f"{title} {contender.version} is not installed: this Python has {found}",
                        f"pip install '{framework.module}=={contender.version}'")
     return Environment(Path(sys.executable), framework, found)
 
 
-def every_framework() -> list[Contender]:
-    """Every framework that may race, installed or not, in its default mode."""
-    return [Contender(each.name, each.default_mode) for each in frameworks().values() if not each.in_house]
+def installed() -> list[Contender]:
+    """Every framework that can race here, in its default mode."""
+    found = [Contender(each.name, each.default_mode) for each in frameworks().values() if not each.in_house]
+    return [contender for contender in found if isinstance(resolve(contender), Environment)]
 
 
-def expand(texts: str | Iterable[str] = (), device: str = "cpu") -> list[Contender]:
-    """Contenders as spelled in comma-separated lists, with default modes filled in; every framework if none is.
+def expand(*texts: str, device: str = "cpu") -> list[Contender]:
+    """Contenders as spelled in comma-separated lists, with default modes filled in.
 
     One named twice races against itself (a placebo): the second becomes #2. Raises UsageError.
     """
-    lists = [texts] if isinstance(texts, str) else texts
-    spelled = [each for text in lists for each in _COMMA_OUTSIDE_BRACKETS.split(text) if each.strip()]
+    spelled = [each for text in texts for each in _COMMA_OUTSIDE_BRACKETS.split(text) if each.strip()]
     copies: Counter[Contender] = Counter()
     contenders = []
     for text in spelled:
         contender = replace(checked(text, device), copy=1)
         copies[contender] += 1
         contenders.append(replace(contender, copy=copies[contender]))
-    return contenders or every_framework()
+    return contenders
 
 
 def checked(text: str, device: str = "cpu") -> Contender:
