@@ -19,7 +19,7 @@ class UsageError(Exception):
 def unknown(what: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
     """The error for a name that is none of `valid`: "no model is called 'resnt18'; did you mean resnet18?"."""
     names = list(valid)
-    near = difflib.get_close_matches(given, names, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(given, names, n=2, cutoff=0.6)
     if near:
         suggestion = f"did you mean {' or '.join(near)}?"
     elif names:
