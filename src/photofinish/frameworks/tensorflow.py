@@ -1,0 +1,337 @@
+# /// script
+# requires-python = ">=3.10"
+# dependencies = ["tensorflow-cpu==2.21.0", "numpy"]
+# [tool.photofinish]
+# title = "TensorFlow"
+# modes = ["eager", "graph", "xla"]
+# devices = ["cpu", "cuda"]
+# options = {}
+# ///
+"""TensorFlow as its users have it: a Keras 3 model and a training step of their own, in three modes.
+
+The model and the step are the code that _keras_source.py prints; here it is executed and fed.
+"""
+
+import linecache
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from photofinish import frameworks, layers
+from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import _keras_source as keras_source
+from photofinish.graph import Graph, Node
+from photofinish.layers import Spec
+from photofinish.optimizers import SGD, Optimizer
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+OWN_NAMES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias", "bias": "bias",
+             "moving_mean": "running_mean", "moving_variance": "running_variance"}  # Keras' -> the graph's
+SLOTS = {"velocity": "momentums", "moment1": "_momentums", "moment2": "_velocities"}  # where Keras keeps them
+
+
+def native_source(graph: Graph) -> str:
+    """The Keras code of a graph with a training step. Raises Unsupported, naming the layer."""
+    return keras_source.source(graph, SGD())
+
+
+class Place:
+    """Where the array of a parameter or state lives: a Keras variable and the way to and from its layout.
+
+    A canonical array is put in native feature order, seen in the shape `view`, and its axes permuted.
+    """
+
+    def __init__(self, variable: Any, shape: Tuple[int, ...], view: Optional[Tuple[int, ...]] = None,
+                 axes: Tuple[int, ...] = (), feature_axis: Optional[int] = None,
+                 order: Optional[np.ndarray] = None) -> None:
+        self.variable = variable
+        self.shape = shape
+        self.view = view or shape
+        self.axes = axes or tuple(range(len(self.view)))
+        self.feature_axis = feature_axis or 0
+        self.order = None if feature_axis is None else order
+
+    def native(self, array: np.ndarray) -> np.ndarray:
+        if self.order is not None:
+            array = array.take(self.order, self.feature_axis)
+        return array.reshape(self.view).transpose(self.axes)
+
+    def canonical(self, array: np.ndarray) -> np.ndarray:
+        array = np.asarray(array).transpose(np.argsort(self.axes)).reshape(self.shape)
+        return array if self.order is None else array.take(np.argsort(self.order), self.feature_axis)
+
+
+def _owners(graph: Graph, prefix: str = "") -> Iterator[Tuple[str, Node, Spec, Optional[np.ndarray]]]:
+    """Every node that may own arrays, the bodies of scans included: name, node, input and feature order."""
+    orders = keras_source.feature_orders(graph)
+    for node in graph.nodes:
+        yield prefix + node.name, node, graph.spec(node.inputs[0]), orders.get(node.inputs[0])
+        if isinstance(node.layer, layers.Scan):
+            for owner in _owners(node.layer.body, prefix + node.name + "."):
+                yield owner
+
+
+def places(graph: Graph, model: Any) -> Dict[str, Place]:
+    """"parameter/<name>" and "state/<name>" -> where it lives, found by the names of Keras' layers."""
+    owners = {name: (node, spec, order) for name, node, spec, order in _owners(graph)}
+    found = {}
+    for variable in model.variables:
+        path, own = variable.path.split("/")[-2:]
+        if path not in owners:
+            continue  # the state of a random generator
+        node, spec, order = owners[path]
+        layer = node.layer
+        own = OWN_NAMES[own]
+        group = "parameter" if variable.trainable else "state"
+        declared = {each.name: each for each in layer.parameters(spec) + layer.state(spec)}[own]
+        view, axes = None, ()  # type: Optional[Tuple[int, ...]], Tuple[int, ...]
+        if isinstance(layer, layers.Conv) and own == "weight":
+            if keras_source.is_depthwise(layer, spec):  # (channels, 1, height, width) -> HWC and multiplier
+                view, axes = (layer.groups, -1) + layer.kernel, (2, 3, 0, 1)
+            else:
+                axes = (2, 3, 1, 0)
+        elif isinstance(layer, layers.Linear) and own == "weight":
+            axes = (1, 0)
+        found["{}/{}.{}".format(group, path, own)] = Place(
+            variable, declared.shape, view, axes, declared.feature_axis, order)
+    return found
+
+
+def _once(what: str, change: Callable[[], None]) -> None:
+    """TensorFlow takes settings of the process before it starts only; the same again is fine."""
+    try:
+        change()
+    except RuntimeError:
+        raise Unsupported("TensorFlow already runs in this process with other {}: start a new one".format(what))
+
+
+def _imitate(source: str, name: str) -> Dict[str, Any]:
+    """Executes generated code so that tracebacks show its lines."""
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace: Dict[str, Any] = {"__name__": name}
+    exec(compile(source, name, "exec"), namespace)
+    return namespace
+
+
+class Contestant(frameworks.Contestant):
+    """Runs a Keras model in plain Python (eager), as a tf.function (graph) or compiled by XLA (xla)."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        if setup.mode not in keras_source.MODES:
+            raise Unsupported("TensorFlow has no mode {}: {}".format(setup.mode, ", ".join(keras_source.MODES)))
+        if setup.options:
+            raise Unsupported("TensorFlow has no option {}".format(", ".join(setup.options)))
+        if setup.precision not in ("float32", "float64"):
+            raise Unsupported("no precision {} here".format(setup.precision))
+        if keras.backend.backend() != "tensorflow":
+            raise Unsupported("Keras runs on {} in this process".format(keras.backend.backend()))
+        self._choose_device()
+        if setup.regime == "matched":
+            threads = tf.config.threading
+            _once("threads", lambda: threads.set_intra_op_parallelism_threads(setup.threads))
+            _once("threads", lambda: threads.set_inter_op_parallelism_threads(setup.threads))
+            tf.config.experimental.enable_tensor_float_32_execution(False)
+
+    def _choose_device(self) -> None:
+        cards = tf.config.list_physical_devices("GPU")
+        if self.setup.device == "cuda":
+            if not cards:
+                raise Unsupported("TensorFlow sees no GPU (tensorflow-cpu never does)")
+            _once("GPU memory settings", lambda: tf.config.experimental.set_memory_growth(cards[0], True))
+            _once("visible devices", lambda: tf.config.set_visible_devices(cards[:1], "GPU"))
+        elif self.setup.device != "cpu":
+            raise Unsupported("TensorFlow has no device {} here".format(self.setup.device))
+        elif cards:
+            _once("visible devices", lambda: tf.config.set_visible_devices([], "GPU"))
+
+    def facts(self) -> Dict[str, Any]:
+        threads, build = tf.config.threading, tf.sysconfig.get_build_info()
+        return {
+            "version": tf.__version__, "keras": keras.__version__, "numpy": np.__version__,
+            "device": [device.name for device in tf.config.list_logical_devices()][-1],
+            "intra_op_threads": threads.get_intra_op_parallelism_threads() or "one per CPU",
+            "inter_op_threads": threads.get_inter_op_parallelism_threads() or "one per CPU",
+            "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
+            "tensor_float_32": tf.config.experimental.tensor_float_32_execution_enabled(),
+            "xla": self.setup.mode == "xla", "xla_flags": os.environ.get("XLA_FLAGS", ""),
+            "cuda": build.get("cuda_version"), "cudnn": build.get("cudnn_version"),
+            "adam": "epsilon after the bias correction (Keras adds it before): a subclass of keras.optimizers.Adam",
+            "batch_norm": "running variance from the population variance (Keras); converted when read",
+        }
+
+    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        keras.config.set_floatx(self.setup.precision)
+        keras.config.set_dtype_policy(self.setup.precision)
+        keras.utils.set_random_seed(self.setup.seed)
+        self.graph = graph
+        self.optimizer = optimizer
+        source = keras_source.source(graph, optimizer, self.setup.mode)
+        self.native = _imitate(source, "<keras {} {}>".format(self.setup.mode, graph.digest[:12]))
+        self.model = self.native["model"]
+        self.places = places(graph, self.model)
+        self.orders = keras_source.feature_orders(graph)
+        self.momentum = {  # of running variances to be converted, with the number of values in a batch
+            "state/{}.running_variance".format(node.name): (node.layer.momentum, batch * int(np.prod(spec.shape))
+                                                            // spec.size("C"))
+            for node in graph.nodes for spec in [graph.spec(node.inputs[0])]
+            if isinstance(node.layer, layers.BatchNorm) and node.layer.running_variance == "sample"}
+        self.bound: Dict[str, Callable[..., Any]] = {}
+
+    def _compiled(self, function: Callable[..., Any]) -> Any:
+        options = keras_source.MODES[self.setup.mode]
+        return function if options is None else tf.function(function, **options)
+
+    def _bind(self, name: str, arguments: Tuple[Any, ...]) -> Callable[..., Any]:
+        """The traced function for these arguments, looked up once: no step pays for a search of traces."""
+        if name not in self.native:
+            raise Unsupported("no {} without an optimizer and a loss".format(name))
+        function = self.native[name]
+        if self.setup.mode != "eager":
+            function = function.get_concrete_function(
+                *(tf.TensorSpec(each.shape, each.dtype) for each in arguments))
+        self.bound[name] = function
+        return function
+
+    def _slots(self) -> Dict[str, Tuple[List[Any], float]]:
+        """Slot -> Keras' variables for it, and the factor from canonical to Keras' values."""
+        if self.optimizer is None or "optimizer" not in self.native:
+            return {}
+        # Keras' velocity has the learning rate and the sign in it; without momentum it keeps none
+        factor = -self.optimizer.learning_rate if isinstance(self.optimizer, SGD) else 1.0
+        kept = {slot: getattr(self.native["optimizer"], SLOTS[slot]) for slot in self.optimizer.slots}
+        return {slot: (variables, factor) for slot, variables in kept.items() if variables}
+
+    def _trainable(self) -> List[Tuple[str, Place]]:
+        """Parameters in Keras' order, which is that of gradients and slots."""
+        by_path = {place.variable.path: (name.split("/", 1)[1], place) for name, place in self.places.items()}
+        return [by_path[variable.path] for variable in self.model.trainable_variables]
+
+    def put(self, arrays: Arrays) -> None:
+        for name, place in self.places.items():
+            place.variable.assign(place.native(arrays[name]))
+        for slot, (variables, factor) in self._slots().items():
+            for (name, place), variable in zip(self._trainable(), variables):
+                given = arrays.get("{}/{}".format(slot, name), np.zeros(place.shape))
+                variable.assign(place.native(np.asarray(given) * factor))
+        self.first_step = int(arrays.get("step", 0))
+        if "optimizer" in self.native:
+            self.native["optimizer"].iterations.assign(self.first_step)
+        self.first_variance = {name: np.array(arrays[name], np.float64) for name in self.momentum}
+
+    def get(self) -> Arrays:
+        arrays = {name: place.canonical(place.variable.numpy()) for name, place in self.places.items()}
+        for slot, (variables, factor) in self._slots().items():
+            for (name, place), variable in zip(self._trainable(), variables):
+                value = place.canonical(variable.numpy())
+                arrays["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
+        step = int(self.native["optimizer"].iterations.numpy()) if "optimizer" in self.native else self.first_step
+        for name, (momentum, count) in self.momentum.items() if step > self.first_step else ():
+            # what is left of the variance that was put is as it was; the batches' share was divided by n, not n - 1
+            rest = momentum ** (step - self.first_step) * self.first_variance[name]
+            corrected = rest + (arrays[name] - rest) * (count / (count - 1.0))
+            arrays[name] = corrected.astype(arrays[name].dtype)
+        return dict(arrays, step=np.array(step, np.int64))
+
+    def feed(self, arrays: Arrays) -> Tuple[Any, ...]:
+        """Tensors in the order of the step's arguments: inputs, then the targets that are there."""
+        return tuple(self._to_device(arrays[name], spec) for name, spec in self.graph.inputs + self.graph.targets
+                     if name in arrays)
+
+    def _to_device(self, array: np.ndarray, spec: Spec) -> Any:
+        axes = [0] + [1 + spec.axes.index(axis) for axis in keras_source.native_axes(spec.axes)]
+        dtype = self.setup.precision if array.dtype.kind == "f" else array.dtype
+        return tf.constant(np.array(array.transpose(axes), dtype, order="C"))
+
+    def train_step(self, batch: Tuple[Any, ...]) -> Any:
+        return (self.bound.get("train_step") or self._bind("train_step", batch))(*batch)
+
+    def infer(self, batch: Tuple[Any, ...]) -> Any:
+        inputs = batch[:len(self.graph.inputs)]
+        return (self.bound.get("infer") or self._bind("infer", inputs))(*inputs)
+
+    def gradients(self, batch: Tuple[Any, ...]) -> Arrays:
+        if "loss_of" not in self.native:
+            raise Unsupported("no gradients without an optimizer and a loss")
+        count, model = len(self.graph.inputs), self.model
+
+        def gradients(*tensors: Any) -> Any:
+            with tf.GradientTape() as tape:
+                outputs = model(tensors[0] if count == 1 else list(tensors[:count]), training=True)
+                loss = self.native["loss_of"](outputs, *tensors[count:])
+            found = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
+            return loss, outputs, [tf.convert_to_tensor(each) for each in found]
+
+        if "gradients" not in self.native:
+            self.native["gradients"] = self._compiled(gradients)
+        kept = [(place.variable, place.variable.numpy()) for name, place in self.places.items()
+                if name.startswith("state/")]  # a pass in training mode moves them, and is not a step
+        loss, outputs, found = self.native["gradients"](*batch)
+        for variable, value in kept:
+            variable.assign(value)
+        arrays = self.read({name: outputs[name] for name in self.graph.outputs})
+        arrays.update({"gradient/" + name: place.canonical(each.numpy())
+                       for (name, place), each in zip(self._trainable(), found)})
+        return dict(arrays, loss=loss.numpy())
+
+    def wait(self, handle: Any) -> None:
+        """On a CPU TensorFlow has finished when it returns, unless it was told to be asynchronous; reading a
+        value out holds in any case and costs a microsecond. On a GPU the stream is waited for: the loss is
+        there before the updates are."""
+        if self.setup.device == "cuda":
+            tf.test.experimental.sync_devices()
+        else:
+            for tensor in handle.values() if isinstance(handle, dict) else (handle,):
+                tensor.numpy()
+
+    def read(self, handle: Any) -> Arrays:
+        if not isinstance(handle, dict):
+            return {"loss": handle.numpy()}
+        return {"output/" + name: self._canonical(name, value.numpy()) for name, value in handle.items()}
+
+    def _canonical(self, tensor: str, array: np.ndarray) -> np.ndarray:
+        if tensor in self.orders:
+            return array.take(np.argsort(self.orders[tensor]), 1)
+        axes = self.graph.spec(tensor).axes
+        native = keras_source.native_axes(axes)
+        return np.ascontiguousarray(array.transpose([0] + [1 + native.index(axis) for axis in axes]))
+
+    def device_memory(self) -> Optional[Dict[str, int]]:
+        if self.setup.device == "cpu":
+            return None
+        found = tf.config.experimental.get_memory_info("GPU:0")
+        return {"now": found["current"], "peak": found["peak"]}
+
+    def probe(self, name: str, arrays: Arrays) -> Arrays:
+        probes = {"matmul": lambda a, b: keras.ops.matmul(a, b), "multiply": lambda a, b: keras.ops.multiply(a, b),
+                  "conv": lambda x, weight: keras.ops.conv(keras.ops.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), weight)}
+        if name not in probes:
+            raise Unsupported("no probe {}".format(name))
+        values = list(arrays.values())
+        if name == "conv":
+            values = [values[0].transpose(0, 2, 3, 1), values[1].transpose(2, 3, 1, 0)]
+        result = self._compiled(probes[name])(*(tf.constant(np.ascontiguousarray(each)) for each in values)).numpy()
+        return {"result": result.transpose(0, 3, 1, 2) if name == "conv" else result}
+
+    def evidence(self) -> Dict[str, Any]:
+        """Of each function that has run: how often it was traced, and what it was compiled to."""
+        return {name: self._evidence(name) for name in self.bound}
+
+    def _evidence(self, name: str) -> Dict[str, Any]:
+        if self.setup.mode == "eager":
+            return {"traces": 0}
+        traced, function = self.bound[name], self.native[name]
+        nodes = [node.op for node in traced.graph.as_graph_def().node]
+        found: Dict[str, Any] = {"traces": function.experimental_get_tracing_count(), "nodes": len(nodes),
+                                 "fused_batch_norms": sum("FusedBatchNorm" in op for op in nodes)}
+        if self.setup.mode == "xla":
+            arguments = [tf.TensorSpec(each.shape, each.dtype) for each in traced.inputs[:len(traced.structured_input_signature[0])]]
+            text = function.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
+            found.update(hlo_lines=text.count("\n"), fusions=text.count(" fusion("))
+        return found
