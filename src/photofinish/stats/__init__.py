@@ -1,1 +1,5 @@
-"""Pure functions: paired analysis, verdicts, steady state, planning. Arrays in, values out."""
+"""Pure functions from raw figures to results: paired analysis, verdicts, steady state, planning, jobs."""
+
+from photofinish.stats.standings import judge
+
+__all__ = ["judge"]

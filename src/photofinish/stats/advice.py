@@ -1,0 +1,77 @@
+"""Warnings on the figures of a race, phrased as advice: what was seen, what it may mean, what to try."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from photofinish.stats.paired import timed_blocks
+from photofinish.values import Race, Standing
+
+SPREAD = 0.03  # s.d. between launches; with equal allocators 1 % is usual and 10 % without
+FOREIGN = 0.05  # of the machine, used by others during a block
+FAULTS = 100.0  # minor page faults per step below which they cost nothing that can be seen
+UNLIKE = 10.0  # how many times more faults than another contender is a difference in kind
+TAIL = 0.10  # by which a contender's mean step may exceed its median
+SPARE_CORES = 0.2
+
+
+def advice(race: Race, standings: tuple[Standing, ...]) -> tuple[str, ...]:
+    """Every warning, the audit's first."""
+    audit = [finding.warning for finding in race.audit if finding.warning]
+    figures = [text for rule in RULES for text in rule(race, standings)]
+    return tuple(dict.fromkeys(audit + figures))
+
+
+def spread(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    for each in standings:
+        if each.spread is not None and each.spread > SPREAD:
+            yield (f"{each.contender} differs by {each.spread:.1%} (s.d.) from launch to launch: its processes keep "
+                   "different speeds, often by memory placement; only more launches narrow the interval.")
+
+
+def foreign_load(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    known = [block.foreign for block in timed_blocks(race) if block.foreign is not None]
+    busy = sum(share > FOREIGN for share in known)
+    if known and busy > 0.1 * len(known):
+        yield (f"Other programs used more than {FOREIGN:.0%} of the machine during {busy} of {len(known)} blocks: "
+               "intervals are wider than they need be; close them, or race again when the machine is quiet.")
+
+
+def page_faults(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    faults = {each.contender: each.faults_per_step for each in standings if each.faults_per_step is not None}
+    least = min(faults.values(), default=0.0)
+    for name, rate in faults.items():
+        if race.case.regime == "matched" and rate > FAULTS and rate > UNLIKE * least:
+            yield (f"{name} takes {rate:,.0f} page faults per step and another contender {least:,.0f}: memory is not "
+                   "handled alike, which can cost tens of percent; preload jemalloc for all and race again.")
+
+
+def steady_state(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    for name in race.contenders:
+        kinds = [each.kind for each in race.warm_ups
+                 if each.contender == name and each.task == race.case.task and each.kind]
+        for kind, meaning in (("no steady state", "had not settled when its warm-up ended"),
+                              ("slowdown", "became slower during its warm-up")):
+            if kinds.count(kind) > len(kinds) / 2:
+                yield (f"{name} {meaning} in {kinds.count(kind)} of {len(kinds)} launches: its step time may still "
+                       "move; look at its warm-up curve.")
+
+
+def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    for name in race.contenders:
+        blocks = [block.seconds for block in timed_blocks(race, name)]
+        excess = np.median([np.mean(steps) / np.median(steps) for steps in blocks]) - 1 if blocks else 0.0
+        if excess > TAIL:
+            yield (f"{name} has slow steps that recur in most blocks: its mean step is {excess:.0%} above the median, "
+                   "and the verdict compares medians; look at the raw distribution.")
+
+
+def threads(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    for each in standings:
+        if race.case.regime == "matched" and each.cpu_per_wall is not None \
+                and each.cpu_per_wall > race.case.threads + SPARE_CORES:
+            yield (f"{each.contender} kept {each.cpu_per_wall:.2f} cores busy where {race.case.threads} were allowed: "
+                   "its threads are not held by the setting; pin it by CPU affinity.")
+
+
+RULES = (spread, foreign_load, page_faults, steady_state, slow_steps, threads)

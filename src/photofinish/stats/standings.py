@@ -1,0 +1,129 @@
+"""A race, judged: who may be compared, the verdicts, the order of finish, and advice on the figures."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from photofinish.stats.advice import advice
+from photofinish.stats.paired import estimate_step, launch_differences, launch_steps, timed_blocks
+from photofinish.stats.verdict import verdicts
+from photofinish.values import Certificate, Estimate, Failure, Phase, Race, Result, Standing, Verdict
+
+WRONG = "wrong answer"
+REHEARSAL = 0  # the launch before the race: cold caches, default allocator, one contender at a time
+
+
+def judge(race: Race) -> Result:
+    """The result of whatever was recorded so far.
+
+    A contender that failed, or that has no passed certificate of this graph, is compared with nobody; if
+    one without a certificate was timed, the race is not comparable and has no winner.
+    """
+    failures = {name: failure for name in race.contenders if (failure := failure_of(race, name))}
+    uncertified = {name: reason for name in race.contenders if (reason := no_certificate(race, name))}
+    barred = {**uncertified, **{name: f"{name} failed: {each.kind}" for name, each in failures.items()}}
+    timed = [name for name in race.contenders if timed_blocks(race, name)]
+    sound = [name for name in timed if name not in barred]
+    wrong = any(failure.kind == WRONG for failure in failures.values())
+    comparable = bool(sound) and not set(timed) & set(uncertified) and not (wrong and len(sound) < 2)
+    found = verdicts(race, barred)
+    order = _order(race, sound) + [name for name in race.contenders if name not in sound]
+    places = _places([name for name in order if name in sound], found) if comparable else {}
+    standings = tuple(_standing(race, name, places.get(name), failures.get(name)) for name in order)
+    return Result(race, comparable, standings, found, advice(race, standings))
+
+
+def failure_of(race: Race, contender: str) -> Failure | None:
+    """What stopped a contender in this race's task; None if nothing did."""
+    for failure in race.failures:
+        _, _, task = failure.phase.partition(":")
+        if failure.contender == contender and task in ("", race.case.task):
+            return failure
+    return None
+
+
+def no_certificate(race: Race, contender: str) -> str:
+    """Why the contender may not be compared, or "". A copy (torch:eager#2) is covered by its original."""
+    original = contender.partition("#")[0]
+    mine = [each for each in race.certificates if each.contender in (contender, original)]
+    if not mine:
+        return f"no certificate for {contender}"
+    return next((reason for each in mine if (reason := _flaw(each, race.case.digest))), "")
+
+
+def _flaw(certificate: Certificate, digest: str) -> str:
+    if certificate.digest != digest:
+        return f"the certificate of {certificate.contender} is of another graph"
+    if not certificate.passed:
+        failed = [check.group for check in certificate.checks if not check.passed]
+        return f"{certificate.contender} failed its certificate" + (f" ({', '.join(failed)})" if failed else "")
+    return ""
+
+
+def _order(race: Race, names: list[str]) -> list[str]:
+    """Fastest first, by the mean of each contender's paired log ratios to the others."""
+    def lead(name: str) -> float:
+        ratios = [float(np.mean(logs)) for other in names if other != name
+                  and len(logs := launch_differences(race, name, other))]
+        return float(np.mean(ratios)) if ratios else 0.0
+
+    return sorted(names, key=lead, reverse=True)
+
+
+def _places(order: list[str], found: tuple[Verdict, ...]) -> dict[str, tuple[int, int]]:
+    """{contender: (place, tie group)}. The place is 1 more than the number of contenders shown to be faster.
+    The first contender of a group leads it; whoever is not shown to be slower than it belongs to it."""
+    faster = {(each.a, each.b) for each in found if each.verdict == "FASTER"}
+    faster |= {(each.b, each.a) for each in found if each.verdict == "SLOWER"}
+    groups: dict[str, int] = {}
+    for leader in order:
+        if leader not in groups:
+            group = len(set(groups.values()))
+            groups.update({name: group for name in order if name not in groups and (leader, name) not in faster})
+    return {name: (1 + sum((other, name) in faster for other in order), groups[name]) for name in order}
+
+
+def _standing(race: Race, name: str, placed: tuple[int, int] | None, failure: Failure | None) -> Standing:
+    place, group = placed or (None, None)
+    blocks = timed_blocks(race, name)
+    logs = launch_steps(race, name)
+    step = estimate_step(race, name)
+    standing = Standing(
+        name, place, group, step, step and _throughput(step, race.case.batch), memory=_memory(race, name),
+        spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None, phases=_phases(race, name), failure=failure)
+    if not blocks:
+        return standing
+    wall, steps = sum(sum(block.seconds) for block in blocks), sum(len(block.seconds) for block in blocks)
+    return replace(standing, cpu_per_wall=sum(block.cpu for block in blocks) / wall,
+                   faults_per_step=sum(block.faults for block in blocks) / steps)
+
+
+def _throughput(step: Estimate, batch: int) -> Estimate:
+    return Estimate(batch / step.value, batch / step.high, batch / step.low, step.level)
+
+
+def _memory(race: Race, name: str) -> int | None:
+    """The peak in the rehearsal, where the allocator is as users have it; else the median over launches."""
+    peaks: dict[int, int] = defaultdict(int)
+    for phase in race.phases:
+        if phase.contender == name:
+            peaks[phase.launch] = max(peaks[phase.launch], phase.memory)
+    peak = peaks.get(REHEARSAL) or (int(np.median(list(peaks.values()))) if peaks else 0)
+    return peak or None
+
+
+def _phases(race: Race, name: str) -> dict[str, float]:
+    """Medians over launches. Where the rehearsal or a cold cache gave a second figure for compiling and
+    for the first step, it is listed apart as "<phase> (cold)"."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for phase in race.phases:
+        if phase.contender == name and (label := _label(phase)):
+            seconds[label].append(phase.seconds)
+    return {label: float(np.median(values)) for label, values in seconds.items()}
+
+
+def _label(phase: Phase) -> str:
+    if phase.cache != "cold" and phase.launch != REHEARSAL:
+        return phase.name
+    return f"{phase.name} (cold)" if phase.name.startswith(("compile", "first_step")) else ""

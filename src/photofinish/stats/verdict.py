@@ -1,0 +1,140 @@
+"""The verdicts of a race: who is faster, who is equivalent, and how much more time the rest would need.
+
+Each pair gets two tests on its launch differences: of difference (t) and of equivalence (two one-sided
+t tests, Schuirmann 1987). Over the pairs of a race each is run by Holm's step-down procedure (1979), so
+that a race of many contenders makes a false claim of either kind at most in 5 % of cases; the interval
+shown for a pair is at the level Holm reached for it, so that it excludes 1 exactly where the word says
+so. A race that was looked at before its end spends its 5 % over the looks (see `share`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from photofinish.stats import paired, student
+from photofinish.values import Race, Verdict
+
+ALPHA = 0.05
+# Of ALPHA, for a look after the pilot and for the end. The rest is kept back because the number of launches
+# follows from the pilot's own spread, which lets the end reject more than it says (Wittes & Brittain 1990).
+SPENDING = (0.2, 0.6)
+POWER = 0.8  # with which `seconds_to_decide` would decide
+
+
+def share(race: Race) -> float:
+    """The part of ALPHA that the race may spend now: all of it if nobody looked before."""
+    if not race.looks:
+        return 1.0
+    launches = {block.launch for block in paired.timed_blocks(race)}
+    return SPENDING[0] if len(launches) <= race.looks[0] else SPENDING[1]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the numbers of one pair say. `level` is the two-sided error rate of the interval, and the
+    one-sided one of the test of equivalence is `equivalence_level`."""
+
+    word: str
+    mean: float
+    error: float
+    level: float
+    equivalence_level: float
+
+
+def decide(differences: Sequence[np.ndarray], margin: float, alpha: float = ALPHA) -> list[Decision]:
+    """A decision for each pair from its differences log b - log a, one per launch, at least two."""
+    theta = math.log1p(margin)
+    summaries = [(*student.mean_and_error(values), len(values) - 1) for values in differences]
+    differ = [2 * student.tail(_over(abs(mean), error), degrees) for mean, error, degrees in summaries]
+    agree = [student.tail(_over(theta - abs(mean), error), degrees) for mean, error, degrees in summaries]
+    levels, equivalence_levels = holm(differ, alpha), holm(agree, alpha)
+    decisions = []
+    for i, (mean, error, _) in enumerate(summaries):
+        word = "UNDECIDED"
+        if agree[i] <= equivalence_levels[i]:
+            word = "EQUIVALENT"
+        elif differ[i] <= levels[i]:
+            word = "FASTER" if mean > 0 else "SLOWER"
+        decisions.append(Decision(word, mean, error, levels[i], equivalence_levels[i]))
+    return decisions
+
+
+def holm(p_values: Sequence[float], alpha: float) -> list[float]:
+    """The level at which each hypothesis is tested: alpha/m, alpha/(m-1), ... for the smallest p values
+    while they pass, and that of the first to fail for all the rest."""
+    levels = [0.0] * len(p_values)
+    divisor, failed = len(p_values), False
+    for index in sorted(range(len(p_values)), key=p_values.__getitem__):
+        levels[index] = alpha / divisor
+        failed = failed or p_values[index] > levels[index]
+        divisor -= not failed
+    return levels
+
+
+def _over(distance: float, error: float) -> float:
+    """A t value; a scripted clock has no error at all."""
+    if error > 0:
+        return distance / error
+    return math.copysign(math.inf, distance) if distance else 0.0
+
+
+def verdicts(race: Race, barred: dict[str, str]) -> tuple[Verdict, ...]:
+    """One for each pair, in the order of the race's contenders. `barred` maps a contender that cannot be
+    compared to the reason."""
+    pairs = list(combinations(race.contenders, 2))
+    differences = {pair: paired.launch_differences(race, *pair) for pair in pairs}
+    judged = [pair for pair in pairs if len(differences[pair]) >= 2 and not barred.keys() & set(pair)]
+    decisions = dict(zip(judged, decide([differences[pair] for pair in judged], race.margin, ALPHA * share(race))))
+    cost = launch_seconds(race)
+    return tuple(_verdict(pair, differences[pair], decisions[pair], race.margin, cost, len(judged)) if pair in decisions
+                 else _unjudged(pair, differences[pair], barred) for pair in pairs)
+
+
+def launch_seconds(race: Race) -> float | None:
+    """The mean cost of a launch; None where it was not recorded."""
+    costs = [launch.seconds for launch in race.launches if launch.seconds > 0]
+    return float(np.mean(costs)) if costs else None
+
+
+def _verdict(pair: tuple[str, str], differences: np.ndarray, decision: Decision, margin: float, cost: float | None,
+             family: int) -> Verdict:
+    estimate = paired.interval(differences, 1 - decision.level)
+    seconds: float | None = 0.0
+    if decision.word == "UNDECIDED":
+        more = max(1, launches_to_decide(decision, len(differences), margin) - len(differences))
+        seconds = None if cost is None else more * cost
+    return Verdict(*pair, estimate.value, estimate.low, estimate.high, decision.word, seconds, len(differences),
+                   _reason(decision, margin, family))
+
+
+def _reason(decision: Decision, margin: float, family: int) -> str:
+    difference = f"the {100 * (1 - decision.level):.3g} % interval"
+    equivalence = f"the {100 * (1 - 2 * decision.equivalence_level):.3g} % interval"
+    inside = f"inside ±{100 * margin:.3g} %"
+    text = {
+        "EQUIVALENT": f"{equivalence} lies {inside}",
+        "UNDECIDED": f"{difference} includes 1 and {equivalence} does not lie {inside}",
+    }.get(decision.word, f"{difference} excludes 1")
+    return text + (f" (Holm over {family} pairs)" if family > 1 else "")
+
+
+def launches_to_decide(decision: Decision, launches: int, margin: float) -> int:
+    """Launches in all, at the mean and spread seen, that would show a difference or an equivalence,
+    whichever comes first, with a chance of 80 %."""
+    spread = decision.error * math.sqrt(launches)
+    room = math.log1p(margin) - abs(decision.mean)
+    return min(student.launches_needed(spread, reach, level, POWER) for reach, level in (
+        (abs(decision.mean), decision.level / 2), (room, decision.equivalence_level)))
+
+
+def _unjudged(pair: tuple[str, str], differences: np.ndarray, barred: dict[str, str]) -> Verdict:
+    """Why a pair has no interval: it may not be compared, or a launch or all are missing."""
+    reasons = [barred[name] for name in pair if name in barred]
+    if reasons:
+        return Verdict(*pair, None, None, None, "NOT COMPARABLE", None, len(differences), "; ".join(reasons))
+    ratio = math.exp(differences[0]) if len(differences) else None
+    reason = "one launch does not show how launches differ: run at least two" if len(differences) else "not timed yet"
+    return Verdict(*pair, ratio, None, None, "UNDECIDED", None, len(differences), reason)
