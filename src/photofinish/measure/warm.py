@@ -37,7 +37,7 @@ def settled(series: Sequence[float]) -> bool:
 def _noise_of_change(window: np.ndarray) -> float:
     """What the medians of two halves may differ by; from differences of neighbours, as trends hardly touch them."""
     step = 1.4826 * float(np.median(np.abs(np.diff(window)))) / 2 ** 0.5
-    return STANDARD_ERRORS * MEDIAN_ERROR * step * (4.0 / len(window)) ** 0.5
+    return float(STANDARD_ERRORS * MEDIAN_ERROR * step * (4.0 / len(window)) ** 0.5)
 
 
 def _trend(window: np.ndarray) -> bool:

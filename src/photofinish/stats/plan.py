@@ -1,0 +1,176 @@
+"""How many launches and rounds: a pilot, one look at it, and one end planned from the pilot's spread.
+
+Whoever looks after every launch and stops when the answer pleases claims a difference between identical
+contenders in 27 % of races at a nominal 5 %. Here a race is looked at twice at most: after the pilot, at
+a strict level, so that a clear race stops early; and at the end the pilot planned. `verdict.SPENDING`
+divides the 5 % between the two. An end forced by the budget is no look: it does not depend on the result.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from photofinish.stats import paired, student, verdict
+from photofinish.stats.standings import judge
+from photofinish.values import Race
+
+PILOT = 4  # launches: even, so that each of two contenders starts first as often as the other
+LEAST_TOTAL = 6  # launches of a race that goes on after its pilot
+ASSURANCE = 0.8  # the chance with which the planned end reaches the precision, budget permitting
+FEWEST_ROUNDS, MOST_ROUNDS = 4, 40
+BLOCK_SECONDS = 0.4  # how long the timed steps of a block should take
+MOST_STEPS = 1000
+USUAL_STEP = 0.2  # seconds, where no estimate is known yet
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run next: `launches` more (0: stop), each of `rounds` rounds, for about `seconds`, and why.
+
+    `looks` is what to save as `Race.looks`: the verdict's level follows from it.
+    """
+
+    launches: int
+    rounds: int
+    reason: str
+    looks: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+
+def block_steps(step_seconds: float) -> int:
+    """The timed steps of a block of a contender whose step takes `step_seconds`."""
+    return max(1, min(MOST_STEPS, math.ceil(BLOCK_SECONDS / max(step_seconds, 1e-9))))
+
+
+def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = ()) -> Plan:
+    """The first launches, whose rounds take about an eighth of the budget in all. `steps` are seconds per
+    step of each contender in each task, as far as known."""
+    known = list(steps)
+    known += [USUAL_STEP] * (contenders * tasks - len(known))
+    round_seconds = sum(each * (block_steps(each) + 1) for each in known)  # the first step after waking is not timed
+    rounds = _within(budget / (8 * PILOT * round_seconds), FEWEST_ROUNDS, MOST_ROUNDS // 2)
+    return Plan(PILOT, rounds, f"a pilot of {PILOT} launches with {rounds} rounds shows how much they differ",
+                seconds=PILOT * rounds * round_seconds)
+
+
+def after(race: Race, budget_left: float, precision: float, margin: float | None = None, tasks: int = 1) -> Plan:
+    """What to run after the launches in `race`, within `budget_left` seconds.
+
+    `precision` is the half-width of the ratio's interval to aim at (0.01: ±1 %), `tasks` how many races
+    share the launches. The same race gives the same plan, so a race that was killed resumes it.
+    """
+    race = race if margin is None else replace(race, margin=margin)
+    numbers = sorted({block.launch for block in paired.timed_blocks(race)})
+    done = len(numbers)
+    if not done:
+        return Plan(0, FEWEST_ROUNDS, "nothing was timed")
+    costs = _costs(race, tasks)
+    affordable = int(budget_left // costs.launch(costs.rounds))
+    if done < PILOT and not race.looks:
+        more = max(0, min(PILOT - done, affordable))
+        reason = f"the pilot takes {more} more launches" if more else f"the budget allows no launch after {done}"
+        return Plan(more, costs.rounds, reason, (), more * costs.launch(costs.rounds))
+    if affordable < 1:
+        return Plan(0, costs.rounds, f"the budget allows no launch after {done}", race.looks)
+    looks = race.looks or (done,)
+    return _after_look(_first(race, numbers[:looks[0]], looks), done, budget_left, precision, costs)
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """Seconds of a launch without its rounds, and of one round of all contenders; rounds so far."""
+
+    preparation: float
+    round: float
+    rounds: int
+
+    def launch(self, rounds: int) -> float:
+        return self.preparation + rounds * self.round
+
+
+def _costs(race: Race, tasks: int) -> _Costs:
+    blocks = paired.timed_blocks(race)
+    turns = {(block.launch, block.round) for block in blocks}
+    launches = {launch for launch, _ in turns}
+    rounds = round(len(turns) / len(launches))
+    one = tasks * sum(sum(block.seconds) + block.resume for block in blocks) / len(turns)
+    whole = verdict.launch_seconds(race) or rounds * one
+    return _Costs(max(whole - rounds * one, 0.0), one, rounds)
+
+
+def _first(race: Race, numbers: Sequence[int], looks: tuple[int, ...]) -> Race:
+    """The race as it stood at its look."""
+    return replace(race, looks=looks, blocks=tuple(block for block in race.blocks if block.launch in numbers),
+                   launches=tuple(launch for launch in race.launches if launch.number in numbers))
+
+
+def _after_look(seen: Race, done: int, budget_left: float, precision: float, costs: _Costs) -> Plan:
+    undecided = [(each.a, each.b) for each in judge(seen).verdicts if each.verdict == "UNDECIDED" and each.launches > 1]
+    if not undecided:
+        return Plan(0, costs.rounds, f"every pair that can be compared was decided after {seen.looks[0]} launches",
+                    seen.looks)
+    spread = measure_spread(seen, undecided)
+    rounds = optimal_rounds(spread, costs.preparation, costs.round)
+    contenders = len({name for pair in undecided for name in pair})
+    degrees = (seen.looks[0] - 1) * (contenders - 1)
+    level = verdict.ALPHA * verdict.SPENDING[1] / len(undecided)
+    need = student.launches_needed(student.assured(spread.of_launch(rounds), degrees, ASSURANCE),
+                                   math.log1p(precision), level / 2)
+    total = max(LEAST_TOTAL, need + need % 2)
+    affordable = int(budget_left // costs.launch(rounds))
+    more = max(0, min(total - done, affordable))
+    reason = (f"±{100 * precision:.3g} % takes {total} launches of {costs.launch(rounds):.3g} s: "
+              f"they differ by {100 * spread.of_launch(rounds):.2g} % (s.d.)")
+    if total <= done:
+        reason = f"the planned end, {total} launches, is reached"
+    elif affordable < total - done:
+        reason += f"; the budget allows {more} more"
+    return Plan(more, rounds, reason, seen.looks, more * costs.launch(rounds))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Variances of the log ratio: of one round within a launch, of launches beyond that, of launches as
+    they were, with `rounds` rounds."""
+
+    within: float
+    between: float
+    observed: float
+    rounds: float
+
+    def of_launch(self, rounds: int) -> float:
+        """The standard deviation expected between launches of `rounds` rounds."""
+        changed = self.observed + self.within * (1 / rounds - 1 / self.rounds)
+        return math.sqrt(max(changed, self.within / rounds))
+
+
+def measure_spread(race: Race, pairs: Sequence[tuple[str, str]]) -> Spread:
+    """Means over the pairs. The variance between launches is that observed less what the rounds explain:
+    T2^2 = S2^2 - S1^2 / rounds (Kalibera & Jones 2013, as corrected in libkalibera)."""
+    found = []
+    for a, b in pairs:
+        rounds = list(paired.round_differences(paired.log_steps(race, a), paired.log_steps(race, b)).values())
+        observed = float(np.var([paired.location(each) for each in rounds], ddof=1))
+        within = float(np.mean([_robust_variance(each) for each in rounds]))
+        found.append((within, observed, float(np.mean([len(each) for each in rounds]))))
+    within, observed, rounds_each = (float(each) for each in np.mean(found, axis=0))
+    return Spread(within, max(0.0, observed - within / rounds_each), observed, rounds_each)
+
+
+def _robust_variance(values: np.ndarray) -> float:
+    """By the median absolute deviation: rounds hit by foreign load are trimmed from the location too."""
+    return float((1.4826 * np.median(np.abs(values - np.median(values)))) ** 2)
+
+
+def optimal_rounds(spread: Spread, preparation: float, round_seconds: float) -> int:
+    """Rounds per launch that give the narrowest interval for the time (Kalibera & Jones 2013, equation 4):
+    the root of (cost of a launch / cost of a round) x (variance within / variance between)."""
+    if spread.between <= 0 or round_seconds <= 0:
+        return MOST_ROUNDS
+    return _within(math.sqrt(preparation / round_seconds * spread.within / spread.between), FEWEST_ROUNDS, MOST_ROUNDS)
+
+
+def _within(value: float, low: int, high: int) -> int:
+    return max(low, min(high, math.ceil(value)))
