@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -63,8 +63,8 @@ class Plan:
                    tuple(optimizer_from_json(each) for each in data["optimizers"]), data["draws"], data["seed"])
 
 
-def prepare(graph: Graph, folder: Path, seed: int = 0, batch: int = LEAST_BATCH,
-            optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3) -> Plan:
+def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
+            optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3, seed: int = 0) -> Plan:
     """Draws weights and batches and writes them with the plan: the parent's part.
 
     Raises ValueError for a batch below 8 where the graph has running statistics.
@@ -83,9 +83,9 @@ def prepare(graph: Graph, folder: Path, seed: int = 0, batch: int = LEAST_BATCH,
     return plan
 
 
-def run(contestant: Contestant, folder: Path, label: str, graph: Optional[Graph] = None,
+def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optional[Graph] = None,
         optimizers: Optional[Tuple[Optimizer, ...]] = None) -> List[str]:
-    """Runs all exercises of the plan in `folder` on one contestant and returns the files written.
+    """Runs all exercises of the plan in `folder` on the contestant that `make` makes and returns the files written.
 
     The label "reference" is the reference, to be run first, in float64. `graph` and `optimizers` replace
     the plan's (a mutant). Whatever the contestant raises passes through.
@@ -94,9 +94,9 @@ def run(contestant: Contestant, folder: Path, label: str, graph: Optional[Graph]
     plan = Plan.read(folder)
     graph = graph or plan.graph
     optimizers = optimizers or plan.optimizers
-    exercises = _Exercises(contestant, Path(folder), label, plan)
+    exercises = _Exercises(make(), Path(folder), label, plan)
     for number, optimizer in enumerate(optimizers):
-        contestant.build(graph.without_randomness(), plan.batch, optimizer)
+        exercises.contestant.build(graph.without_randomness(), plan.batch, optimizer)
         for draw in range(plan.draws + 1):
             if number == 0:
                 exercises.inference(draw)

@@ -9,15 +9,12 @@ import numpy as np
 
 from photofinish.graph import Graph, Node
 from photofinish.layers import BatchNorm
-from photofinish.measure.proof import FORCED, LEAST_BATCH, REFERENCE, STEPS, Plan, kind, prepare
+from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
 from photofinish.referee.tolerance import FLOOR, INFINITE, NOISE, UNIT, Comparison, compare, response, size
 from photofinish.values import Certificate, Check
 
-__all__ = ["BATCH", "Draws", "certify", "judge", "prepare"]
-
-BATCH = LEAST_BATCH
 SMOOTH = 10.0  # Adam's update is compared where its denominator exceeds the gradient's noise so many times
 GROUPS = {"output": "{} outputs", "loss": "loss", "gradient": "gradients", "state": "running statistics"}
 

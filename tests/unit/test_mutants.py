@@ -1,0 +1,126 @@
+"""Every field of every layer, loss and optimizer, perturbed one at a time, must be refused by the certificate."""
+
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+
+from photofinish.frameworks import Setup, load
+from photofinish.frameworks.numpy import Contestant
+from photofinish.graph import Graph, Tensor, loss, record
+from photofinish.layers import KINDS, SoftmaxCrossEntropy, Spec
+from photofinish.measure import proof
+from photofinish.optimizers import OPTIMIZERS
+from photofinish.referee.certificate import judge
+from photofinish.referee.mutants import Mutant, loadable, mutants
+from photofinish.vocabulary import (
+    adaptive_average_pool,
+    average_pool,
+    batch_norm,
+    clip,
+    concat,
+    conv,
+    dropout,
+    embedding,
+    flatten,
+    global_average_pool,
+    linear,
+    masked_mean,
+    max_pool,
+    relu,
+    scan,
+    sigmoid,
+    stochastic_depth,
+    swish,
+    tanh,
+    training_only,
+)
+from photofinish.weights import draw_batch, perturbed_state
+
+LABEL = Spec("", (), "int32")
+
+
+def cell(carry: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    state = tanh(linear(concat(carry, x), 3))
+    return state, linear(state, 2)
+
+
+def compact(image: Tensor, words: Tensor, mask: Tensor) -> Tensor:
+    """Every layer kind once, wired so that other strides, paddings and windows still have a shape."""
+    x = relu(batch_norm(conv(image, 4, (3, 2), (1, 2), (1, 0, 1, 1), bias=True)))
+    y = batch_norm(conv(x, 4, 3, dilation=(2, 1), groups=2), 1e-3, 0.8, "population")
+    x = x + stochastic_depth(swish(y), 0.3)
+    x = clip(x * sigmoid(global_average_pool(conv(x, 4, (2, 3), bias=True), keep_axes=True)), -0.1, 0.5)
+    pooled = max_pool(x, (3, 2), 2, (1, 0, 1, 0))
+    averaged = average_pool(x, (2, 3), 2, (0, 1, 0, 1), count_padding=True)
+    pictures = concat(global_average_pool(pooled), global_average_pool(averaged),
+                      global_average_pool(adaptive_average_pool(x, (2, 3))),
+                      flatten(adaptive_average_pool(x, 2)))
+    table = embedding(words, 7, 3)
+    body = record(cell, OrderedDict(carry=Spec("C", (3,)), x=Spec("C", (3,))))
+    last, steps = scan(body, tanh(linear(masked_mean(table, mask), 3)), table)
+    features = concat(pictures, last, masked_mean(steps, mask))
+    with training_only():
+        loss(SoftmaxCrossEntropy(), linear(features, 4), "label", LABEL, weight=0.3)
+    logits = linear(dropout(features, 0.4), 4)
+    loss(SoftmaxCrossEntropy(0.1), logits, "label", LABEL)
+    return logits
+
+
+GRAPH = record(compact, OrderedDict(image=Spec("CHW", (3, 9, 10)), words=Spec("T", (5,), "int32"),
+                                    mask=Spec("T", (5,), "bool")))
+MUTANTS = list(mutants(GRAPH, proof.OPTIMIZERS))
+UNREACHED = "no window reaches the row or column of padding in question"
+EQUIVALENT = {
+    "conv1 Conv.padding[3] (1, 0, 1, 1) -> (1, 0, 1, 0)": UNREACHED,
+    "max_pool1 MaxPool.padding[2] (1, 0, 1, 0) -> (1, 0, 2, 0)": UNREACHED,
+    "average_pool1 AveragePool.padding[3] (0, 1, 0, 1) -> (0, 1, 0, 2)": UNREACHED,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("proof")
+    proof.prepare(path, GRAPH, draws=1)
+    proof.run(lambda: Contestant(Setup("reference", precision="float64")), path, proof.REFERENCE)
+    return path
+
+
+def certified(folder: Path, mutant: Mutant, framework: str = "numpy", mode: str = "reference") -> bool:
+    make = load(framework)
+    proof.run(lambda: make(Setup(mode)), folder, "contender", mutant.graph, mutant.optimizers)
+    return judge(folder, "contender", framework).passed
+
+
+def kinds(graph: Graph) -> set[str]:
+    found = {type(each.layer).__name__ for each in graph.nodes + graph.losses}
+    bodies = (node.layer.body for node in graph.nodes if hasattr(node.layer, "body"))
+    return found.union(*map(kinds, bodies))
+
+
+def test_the_compact_graph_holds_every_layer_kind_and_the_plan_every_optimizer() -> None:
+    assert kinds(GRAPH) == set(KINDS)
+    assert {proof.kind(each) for each in proof.OPTIMIZERS} == set(OPTIMIZERS)
+
+
+def test_the_graph_itself_is_certified(folder: Path) -> None:
+    assert certified(folder, Mutant("", GRAPH, proof.OPTIMIZERS))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[each.name for each in MUTANTS])
+def test_every_mutant_is_refused_but_the_equivalent(mutant: Mutant, folder: Path) -> None:
+    refused = not loadable(mutant.graph, GRAPH) or not certified(folder, mutant)
+    assert refused != (mutant.name in EQUIVALENT)
+
+
+@pytest.mark.parametrize("name", EQUIVALENT)
+def test_an_equivalent_mutant_computes_exactly_the_same(name: str) -> None:
+    mutant = next(each for each in MUTANTS if each.name == name)
+    state, batch = perturbed_state(GRAPH), draw_batch(GRAPH, 8, 0)
+    results = []
+    for graph in (GRAPH, mutant.graph):
+        contestant = Contestant(Setup("reference", precision="float64"))
+        contestant.build(graph.without_randomness(), 8)
+        contestant.put(state)
+        results.append(contestant.gradients(contestant.feed(batch)))
+    assert all((results[0][key] == results[1][key]).all() for key in results[0])
