@@ -1,7 +1,6 @@
 """One launch: a fresh process per contender, warmed up one after another, then rounds in random order in
 which exactly one contender is awake."""
 
-import math
 import random
 import time
 from collections.abc import Iterator
@@ -11,11 +10,10 @@ from typing import Any
 
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.stats.plan import block_steps
 from photofinish.stats.steady import steady
 from photofinish.values import Block, Launch, Phase, Progress, WarmUp
 
-BLOCK_SECONDS = 0.4  # how long the timed steps of a block should take
-MOST_STEPS = 1000
 WARM_SECONDS = 8.0  # the longest a contender may take to settle after its first step
 FOREIGN_LIMIT = 0.10  # a block in which others used more of the machine is repeated once, whoever it belongs to
 
@@ -94,7 +92,7 @@ class LaunchRun:
             for name, seconds in describe_phases(series).items():
                 self._phase(entry, f"{name}:{task}", seconds, reply, task)
             typical = median(series[1 + before:] or series)
-            self.steps[entry.name, task] = max(1, min(MOST_STEPS, math.ceil(BLOCK_SECONDS / max(typical, 1e-9))))
+            self.steps[entry.name, task] = block_steps(typical)
             course.estimates.setdefault(task, {}).setdefault(entry.name, typical)
 
     def _round(self, entries: dict[str, Entry], number: int) -> None:

@@ -12,6 +12,7 @@ from photofinish.runner.process import WorkerProcess
 from photofinish.store import Store
 from photofinish.values import Certificate, Progress
 
+DRAWS = 3  # perturbed runs that give the self-noise
 REFERENCE = "numpy"
 REFERENCE_SETUP = {"mode": "reference", "precision": "float64"}
 
@@ -19,7 +20,7 @@ REFERENCE_SETUP = {"mode": "reference", "precision": "float64"}
 class Notary:
     """Earns certificates for the contenders of a course; `store` keeps them for the next race."""
 
-    def __init__(self, course: Course, python: str, store: Store | None = None, draws: int = proof.DRAWS) -> None:
+    def __init__(self, course: Course, python: str, store: Store | None = None, draws: int = DRAWS) -> None:
         self.course = course
         self.python = python  # the interpreter of the reference
         self.store = store

@@ -3,6 +3,7 @@ default allocator. It gives cold phases, memory, what the audit probes, and the 
 """
 
 import random
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -16,46 +17,64 @@ from photofinish.values import Certificate, Phase, Progress, WarmUp
 
 
 class Rehearsal:
-    """Runs launch 0 of a course. Without a notary nothing is proven, and nothing will be comparable."""
+    """Runs launch 0 of a course: first everybody's steps, so that there is something to see early, then the
+    proofs. Without a notary nothing is proven, and nothing will be comparable."""
 
     def __init__(self, course: Course, notary: Notary | None) -> None:
         self.course = course
         self.notary = notary
+        self.workers: dict[str, WorkerProcess] = {}
         self.probes: dict[str, dict[str, Any]] = {}
 
     def run(self) -> None:
         course = self.course
         entries = list(course.live)
         random.Random(course.seed).shuffle(entries)
-        for entry in entries:
-            try:
-                self._rehearse(entry)
-            except WorkerFailed as error:
-                course.failed(entry, error, 0, "rehearsal")
-        course.record(None, "audit", *audit.findings(self.probes, course.case))
+        try:
+            for entry in entries:
+                self._guarded(entry, self._rehearse)
+            course.record(None, "audit", *audit.findings(self.probes, course.case))
+            for entry in entries:
+                if entry.name in self.workers:
+                    self._guarded(entry, self._certify)
+        finally:
+            for worker in self.workers.values():
+                worker.kill()
+
+    def _guarded(self, entry: Entry, act: Callable[[Entry], None]) -> None:
+        try:
+            act(entry)
+        except WorkerFailed as error:
+            self.course.failed(entry, error, 0, "rehearsal")
+            if entry.name in self.workers:
+                self.workers.pop(entry.name).kill()
 
     def _rehearse(self, entry: Entry) -> None:
         course, patience = self.course, self.course.patience
         self._say(entry, "starting")
-        worker = course.start(entry, 0, keep_memory=False)
-        try:
-            self._phase(entry, "start", worker.start_seconds, worker.hello)
-            reply = worker.ask("load", patience.load, **course.load_arguments(entry))
-            course.facts[entry.name] = reply["facts"]
-            self._phase(entry, "import", reply["seconds"], reply)
-            reply = worker.ask("build", patience.build, **course.build_arguments())
-            self._phase(entry, "build", reply["seconds"], reply)
-            reply = worker.ask("weights", patience.weights, **course.weights_arguments())
-            self._phase(entry, "weights", reply["seconds"], reply)
-            for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
-                self._warm(worker, entry, task)
-            self._say(entry, "probing what it really runs")
-            self.probes[entry.name] = worker.ask("probe", patience.probe)["probes"]
-            if self.notary is not None:
-                say = lambda text: self._say(entry, text)  # noqa: E731
-                self._settle(self.notary.known(entry) or self.notary.certify(worker, entry, say))
-        finally:
-            worker.kill()
+        worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
+        self._phase(entry, "start", worker.start_seconds, worker.hello)
+        reply = worker.ask("load", patience.load, **course.load_arguments(entry))
+        course.facts[entry.name] = reply["facts"]
+        self._phase(entry, "import", reply["seconds"], reply)
+        reply = worker.ask("build", patience.build, **course.build_arguments())
+        self._phase(entry, "build", reply["seconds"], reply)
+        reply = worker.ask("weights", patience.weights, **course.weights_arguments())
+        self._phase(entry, "weights", reply["seconds"], reply)
+        for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
+            self._warm(worker, entry, task)
+        self._say(entry, "probing what it really runs")
+        self.probes[entry.name] = worker.ask("probe", patience.probe)["probes"]
+        worker.stop()
+
+    def _certify(self, entry: Entry) -> None:
+        if self.notary is None:
+            return
+        worker = self.workers[entry.name]
+        worker.wake()
+        known = self.notary.known(entry)
+        self._settle(known or self.notary.certify(worker, entry, lambda text: self._say(entry, text)))
+        self.workers.pop(entry.name).kill()
 
     def _warm(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
         course = self.course

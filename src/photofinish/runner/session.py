@@ -30,45 +30,55 @@ class Session:
         """Raises whatever interrupts it; what was measured is saved by then."""
         rehearse()
         self._keep_facts()
+        coming = self._pilot()
         done = 0
-        coming = plan.pilot(len(self.course.live), len(self.course.tasks), self._left())
-        more = self.launches or coming.launches
-        while more > 0 and len(self.course.live) > 1:
-            for _ in range(more):
+        while coming.launches and len(self.course.live) > 1:
+            planned = done + coming.launches
+            while done < planned and len(self.course.live) > 1 and self._affords(done):
                 done += 1
                 LaunchRun(self.course, done, coming.rounds).run()
-                self._tell(done)
-                if self.launches is None and self._left() <= 0:
-                    return
-            if self.launches is not None:
+                self._tell(done, planned)
+            if self.launches is not None or done < planned:
                 return
             coming = self._next_plan()
-            more = coming.launches
-            self.course.listener(Progress("plan", coming.reason, done=done, total=done + more,
+            self.course.listener(Progress("plan", coming.reason, done=done, total=done + coming.launches,
                                           seconds_left=self._left()))
 
     def results(self) -> list[Result]:
         """The races as judged from what the store holds now."""
         return [stats.judge(self.store.read(race.id)) for race in self.races.values()]
 
+    def _pilot(self) -> plan.Plan:
+        steps = [seconds for known in self.course.estimates.values() for seconds in known.values()]
+        first = plan.pilot(len(self.course.live), len(self.course.tasks), self._left(), steps)
+        return first if self.launches is None else replace(first, launches=self.launches)
+
+    def _affords(self, done: int) -> bool:
+        """Two launches are the least that says anything; after them a launch must fit into what is left."""
+        costs = [launch.seconds for launch in self.store.read(next(iter(self.races.values())).id).launches]
+        return self.launches is not None or done < 2 or self._left() > max(costs, default=0.0)
+
     def _next_plan(self) -> plan.Plan:
         """The race that still needs most launches decides for all: a launch serves every task."""
-        plans = [plan.after(self.store.read(race.id), self._left(), self.precision, race.margin)
-                 for race in self.races.values()]
-        return max(plans, key=lambda each: each.launches)
+        plans = {task: plan.after(self.store.read(race.id), self._left(), self.precision, race.margin, len(self.races))
+                 for task, race in self.races.items()}
+        for task, each in plans.items():
+            self.races[task] = replace(self.races[task], looks=each.looks)
+            self.store.update(self.races[task])
+        return max(plans.values(), key=lambda each: each.launches)
 
     def _keep_facts(self) -> None:
         for task, race in self.races.items():
             self.races[task] = replace(race, versions=dict(self.course.facts))
             self.store.update(self.races[task])
 
-    def _tell(self, done: int) -> None:
+    def _tell(self, done: int, planned: int) -> None:
         for task, race in self.races.items():
             result = stats.judge(self.store.read(race.id))
             steps = {each.contender: each.step.value for each in result.standings if each.step is not None}
             self.course.estimates[task] = steps
             self.course.listener(Progress("launch", f"{done} launches done ({task})", task=task, done=done,
-                                          total=self.launches, seconds_left=self._left(), estimates=steps))
+                                          total=planned, seconds_left=self._left(), estimates=steps))
 
     def _left(self) -> float:
         return self.budget - (time.monotonic() - self.begin)
