@@ -53,6 +53,21 @@ def shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float | N
     return {"foreign": 1 - (spent["idle"] + spent["iowait"]) / total, "steal": spent["steal"] / total}
 
 
+def jitter(seconds: float = 1.0) -> dict[str, float]:
+    """How steadily this machine does one small fixed job: its median time in seconds, and by what share the
+    slowest twentieth of the repetitions exceeds it."""
+    job = range(20_000)
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 20:
+        begin = time.perf_counter()
+        sum(job)
+        times.append(time.perf_counter() - begin)
+    times.sort()
+    median = times[len(times) // 2]
+    return {"median": median, "slowest": times[len(times) * 19 // 20] / median - 1}
+
+
 def usable_cores() -> set[int]:
     """The cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):

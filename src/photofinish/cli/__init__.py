@@ -1,0 +1,96 @@
+"""The shell's way in: one command per file. `photofinish --help` must answer at once, so a command
+imports what it needs when it runs, and the options are plain click (Typer alone takes as long again)."""
+
+import errno
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from photofinish import __version__
+from photofinish.cli import doctor, listing, race, report, selftest, show, verify
+from photofinish.errors import UsageError, unknown
+
+WRONG_USE = 2
+INTERRUPTED = 130
+_NOT_OURS = {  # what the system refuses, and what the user can do about it
+    errno.ENOSPC: "free some disk space, or choose another place with --store FOLDER",
+    errno.EDQUOT: "free some of your disk quota, or choose another place with --store FOLDER",
+    errno.EFBIG: "this file may not grow further (ulimit -f); choose another place with --store FOLDER",
+    errno.EROFS: "choose a place that can be written with --store FOLDER",
+    errno.EACCES: "choose a place you may write to with --store FOLDER",
+    errno.EPERM: "choose a place you may write to with --store FOLDER",
+}
+
+
+class Commands(click.Group):
+    """Shown in telling order; a misspelt command is told the nearest one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(self, ctx: click.Context, args: list[str],
+                        ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            raise unknown("command", args[0], self.commands, "see: photofinish --help")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+             epilog="\b\nStart here:\n  photofinish doctor\n  photofinish race digits_cnn\n  photofinish report last")
+@click.version_option(__version__, prog_name="photofinish")
+def photofinish() -> None:
+    """Judge races between deep-learning frameworks.
+
+    Which of them runs a model fastest on this machine, by how much, how surely, and whether all of them
+    computed the same thing.
+    """
+
+
+for each in (race, verify, report, listing, show, doctor, selftest):
+    photofinish.add_command(each.command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits: 0 done, 1 no comparable result, 2 wrong use, 130 interrupted."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; every foreseeable mistake is one clear message on standard error."""
+    try:
+        result: Any = photofinish.main(arguments, prog_name="photofinish", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (click.Abort, KeyboardInterrupt):
+        return complain("interrupted", code=INTERRUPTED)
+    except Exception as error:
+        told = explain(error)
+        if told is None:
+            raise
+        return complain(*told)
+
+
+def explain(error: Exception) -> tuple[str, str] | None:
+    """Message and hint for a mistake that can be put right by the user; None for a fault of ours."""
+    import sqlite3
+
+    from photofinish.graph import ModelError
+    if isinstance(error, UsageError):
+        return error.message, error.hint
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        return error.format_message(), f"see: {context.command_path if context else 'photofinish'} --help"
+    if isinstance(error, ModelError):
+        return str(error), ""
+    if isinstance(error, sqlite3.OperationalError):
+        return f"the store cannot be written: {error}", "make room there, or choose another with --store FOLDER"
+    if isinstance(error, OSError) and error.errno in _NOT_OURS:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}", _NOT_OURS[error.errno]
+    return None
+
+
+def complain(message: str, hint: str = "", code: int = WRONG_USE) -> int:
+    print(f"photofinish: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+    return code

@@ -1,0 +1,119 @@
+"""`photofinish doctor`: what is installed, what this machine can measure, and how noisy it is."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.render.document import Document
+
+BUSY = 0.05  # foreign CPU share from which races take noticeably longer to decide
+UNSTEADY = 0.10  # the slowest twentieth of a fixed job this much above its median
+COMPILERS = ("g++", "c++", "clang++")
+
+
+@click.command("doctor", epilog="""\b
+Examples:
+  photofinish doctor
+  photofinish doctor --json""")
+@click.option("--seconds", type=options.Duration(), default="2s", show_default=True,
+              help="How long to watch and to listen for noise.")
+@options.as_json
+def command(seconds: float, as_json: bool) -> None:
+    """Say what is installed, what this machine can measure, and how noisy it is."""
+    from photofinish.cli import output
+    found = diagnose(seconds)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        output.show(sheet(found))
+
+
+def diagnose(seconds: float = 2.0) -> dict[str, Any]:
+    """Everything doctor says, as plain data; takes `seconds`."""
+    from photofinish import machine
+    from photofinish.cli import listing
+    facts = machine.facts()
+    found = {
+        "frameworks": [each for each in listing.frameworks() if each["name"] not in ("fake", "numpy")],
+        "compiler": next((name for name in COMPILERS if shutil.which(name)), None),
+        "machine": facts,
+        "measures": measures(facts),
+        "noise": {**machine.quietness(seconds / 2), **machine.jitter(seconds / 2)},
+    }
+    return {**found, "advice": list(advice(found))}
+
+
+def measures(facts: dict[str, Any]) -> dict[str, str]:
+    """What can be measured here: "yes", or what is lost and why."""
+    linux = sys.platform == "linux"
+    elsewhere = "no: needs Linux"
+    return {
+        "time, interleaved": "yes",
+        "pinned cores": "yes" if linux else elsewhere,
+        "what others do meanwhile": "yes" if linux else elsewhere,
+        "peak memory by phase": "yes" if linux else "by process only: needs Linux",
+        "page faults": "yes",
+        "device memory": "yes" if facts["gpus"] else "no: no GPU that nvidia-smi lists",
+        "energy": "yes" if facts["sensors"]["energy"] or facts["gpus"] else "no: no readable RAPL counter and no GPU",
+        "hardware counters": "yes" if facts["sensors"]["perf"] else "no: perf is hidden or not allowed",
+    }
+
+
+def advice(found: dict[str, Any]) -> Iterator[str]:
+    """What was seen, what it means and what to try; nothing when all is well."""
+    facts, noise = found["machine"], found["noise"]
+    for each in found["frameworks"]:
+        if each["install"]:
+            yield f"{each['title']} is not installed: {each['install']}"
+    if found["compiler"] is None:
+        yield "No C++ compiler: torch:compile cannot run on the CPU. Install g++."
+    if noise["foreign"] is not None and noise["foreign"] > BUSY:
+        yield (f"Other programs use {noise['foreign']:.0%} of this machine: races take longer to decide. "
+               "Stop them, or give a larger --budget.")
+    if noise["steal"]:
+        yield f"The host withholds {noise['steal']:.1%} of the CPU time: blocks it disturbs are repeated once."
+    if noise["slowest"] > UNSTEADY:
+        yield (f"A fixed job takes {noise['slowest']:.0%} longer one time in twenty: expect wide intervals, "
+               "and trust a verdict only with them.")
+    if (facts["threads_per_core"] or 1) > 1:
+        yield "Cores share their units in pairs (hyper-threading): try --threads with half of them as well."
+    if facts["frequency"]["governor"] not in (None, "performance"):
+        yield f"The frequency governor is {facts['frequency']['governor']}: `performance` makes times steadier."
+    if facts["limits"]["cpus"] and facts["limits"]["cpus"] < facts["usable_cores"]:
+        yield (f"This container may use {facts['limits']['cpus']:g} cores' time but sees {facts['usable_cores']}: "
+               "it will be throttled. Give --threads.")
+
+
+def sheet(found: dict[str, Any]) -> "Document":
+    from photofinish.cli import output
+    from photofinish.render.document import Block, Column, Facts, Heading, Note, Table
+    from photofinish.render.quantities import duration
+    facts, noise = found["machine"], found["noise"]
+    frameworks = Table("frameworks", (Column("Framework", "code"), Column("Version here"), Column("Modes")), tuple(
+        (each["name"], each["version"] or "not installed", ", ".join(each["modes"])) for each in found["frameworks"]))
+    share = {name: "not known" if noise[name] is None else f"{noise[name]:.1%} of the CPU"
+             for name in ("foreign", "steal")}
+    blocks: list[Block] = [
+        Heading("Frameworks"), frameworks, Facts((("C++ compiler (torch:compile)", found["compiler"] or "none"),)),
+        Heading("This machine"), Facts((
+            ("processor", facts["cpu"]), ("cores", f"{facts['usable_cores']} of {facts['cores']} usable"),
+            ("instructions", ", ".join(facts["flags"]) or None),
+            ("memory", f"{facts['memory'] / 2**30:.1f} GiB" if facts["memory"] else None),
+            ("GPU", ", ".join(each["name"] for each in facts["gpus"]) or "none"),
+            ("system", f"{facts['system']}, {facts['kernel']}, {facts['python']}, {facts['libc']}"),
+            ("virtual", facts["virtual"] or "no"),
+            ("frequency control", facts["frequency"]["governor"] or "not visible"))),
+        Heading("What can be measured"), Facts(tuple(found["measures"].items())),
+        Heading("Noise now"), Facts((
+            ("used by others", share["foreign"]), ("withheld by the host", share["steal"]),
+            ("load average", None if noise["load_average"] is None else f"{noise['load_average']:.2f}"),
+            ("a fixed job", f"{duration(noise['median'])}, one time in twenty {noise['slowest']:.0%} slower"))),
+        *(Note((text,)) for text in found["advice"])]
+    return output.sheet("Photofinish on this machine", "", *blocks)

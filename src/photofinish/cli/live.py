@@ -1,0 +1,102 @@
+"""What a long job shows meanwhile: a live view in a terminal, a line per event elsewhere.
+
+The screen is written when an event comes and at no other time (no refresh thread): events come between
+blocks, so that drawing never shares the machine with a measurement.
+"""
+
+import time
+from collections import deque
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from photofinish.render.quantities import duration
+from photofinish.values import Progress
+
+KEPT_FAILURES = 4
+RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
+TITLES = {"environment": "Preparing", "certify": "Certifying", "launch": "Racing", "block": "Racing",
+          "plan": "Planning", "failure": "Racing", "done": "Done"}
+
+
+class Watcher:
+    """Called with each Progress; shows the latest state until the `with` block ends."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.begin = time.monotonic()
+        self.latest = Progress("environment", "starting")
+        self.launches = self.rounds = self.left = ""
+        self.estimates: dict[str, dict[str, float]] = {}
+        self.failures: deque[str] = deque(maxlen=KEPT_FAILURES)
+        self.told = ""
+        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> "Watcher":
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if self.live:
+            self.live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        self._remember(progress)
+        if self.live:
+            self.live.update(self.view(), refresh=True)
+        elif progress.stage in RARE:
+            self._tell(progress)
+
+    def _remember(self, progress: Progress) -> None:
+        self.latest = progress
+        if progress.stage == "failure":
+            self.failures.append(progress.text)
+        if progress.estimates:
+            self.estimates[progress.task] = progress.estimates
+        count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
+        if progress.stage == "plan":
+            self.launches = f"launch {count}"
+        elif progress.stage == "block":
+            self.rounds = f"round {count}"
+        if progress.seconds_left is not None:
+            self.left = f"{duration(max(0.0, progress.seconds_left))} of the budget left"
+
+    def _tell(self, progress: Progress) -> None:
+        """A line with the time since the start; figures after it when there are new ones."""
+        figures = ", ".join(f"{name} {duration(value)}" for name, value in progress.estimates.items())
+        text = progress.text + (f": {figures}" if figures else "")
+        if text and text != self.told:
+            self.told = text
+            self.console.print(Text(f"[{self._elapsed()}] {text}"), soft_wrap=True)
+
+    def _elapsed(self) -> str:
+        minutes, seconds = divmod(int(time.monotonic() - self.begin), 60)
+        return f"{minutes:d}:{seconds:02d}"
+
+    def view(self) -> Group:
+        """What is being done, how far it is, and the running estimates."""
+        head = Text.assemble((TITLES[self.latest.stage], "bold"), f"  {self._elapsed()}",
+                             *(f"  ·  {part}" for part in (self.launches, self.rounds, self.left) if part))
+        parts = [head, Text(self.latest.text, style="dim", no_wrap=True, overflow="ellipsis")]
+        if self.estimates:
+            parts.append(Padding(self._table(), (1, 0, 0, 0)))  # type: ignore[arg-type]
+        parts += [Text(f"! {failure}", style="red") for failure in self.failures]
+        return Group(*parts)
+
+    def _table(self) -> Table:
+        """Seconds per step so far: not yet a verdict."""
+        table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left", title_style="dim",
+                      title="running estimate, time per step")
+        table.add_column("")
+        for task in self.estimates:
+            table.add_column(task, justify="right")
+        for name in dict.fromkeys(name for steps in self.estimates.values() for name in steps):
+            cells = [duration(steps[name]) if name in steps else "" for steps in self.estimates.values()]
+            table.add_row(name, *cells)
+        return table

@@ -1,0 +1,95 @@
+"""What options share: kindly read durations, percentages and shapes, and the options several commands take."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|sec|s|)")
+_SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, from "90", "90s", "5m" or "1h30m"."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, (int, float)):
+            return float(value)
+        text = value.replace(" ", "").lower()
+        spans = _SPAN.findall(text)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in spans)
+        if "".join(number + unit for number, unit in spans) != text or seconds <= 0:
+            self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h30m", param, ctx)
+        return seconds
+
+
+class Share(click.ParamType[float]):
+    """A fraction, from "2%" or "0.02"."""
+
+    name = "percentage"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = _SHARE.fullmatch(value.strip())
+        share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is not a percentage between 0 and 100: write 2% or 0.02", param, ctx)
+        return share
+
+
+class InputShape(click.ParamType["tuple[int, ...]"]):
+    """Channels, height and width, from "3x320x320"."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = re.split("[x,\N{MULTIPLICATION SIGN}]", value.strip().lower())
+        if not all(word.isdigit() and int(word) for word in words):
+            self.fail(f"{value!r} is not a shape: write channels x height x width, such as 3x224x224", param, ctx)
+        return tuple(map(int, words))
+
+
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, shown in this order."""
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+    return decorate
+
+
+COUNT = click.IntRange(min=1)
+
+contenders = click.option(
+    "--contenders", "-c", "contenders", multiple=True, metavar="LIST",
+    help="Framework:mode[option=value,...], separated by commas. Default: every installed framework in its "
+         "default mode. One named twice races against itself.")
+batch = click.option("--batch", "-b", type=COUNT, metavar="N", help="Samples per step. Default: the model's own.")
+shape = click.option("--input", "shape", type=InputShape(), metavar="CxHxW",
+                     help="Input size, such as 3x320x320. Default: the model's own.")
+classes = click.option("--classes", type=COUNT, metavar="N",
+                       help="Classes of the last layer. Default: the model's own.")
+device = click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu or cuda.")
+threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
+store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",
+                     help="Where results are kept. Default: .photofinish in the current folder.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see docs/reference/json.md).")
+
+case = together(batch, shape, classes, device, threads)
+formats = together(
+    click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                 help="Write a self-contained HTML report as well."),
+    as_json,
+    click.option("--csv", "as_csv", is_flag=True, help="Print the tables as CSV."),
+    click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."))

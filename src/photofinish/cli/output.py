@@ -1,0 +1,37 @@
+"""What commands put on the screen: short documents, and progress while something runs."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from photofinish.cli.live import Watcher
+from photofinish.render import terminal
+from photofinish.render.document import Block, Document, Section
+from photofinish.values import Progress
+
+
+def show(document: Document, full: bool = False) -> None:
+    terminal.show(document, _console(), full)
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for tables where there is none."""
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120, highlight=False)
+
+
+def sheet(title: str, subtitle: str, *blocks: Block) -> Document:
+    """A short document of one section."""
+    return Document(title, subtitle, title, (), (), (Section("", "", blocks),))
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """What shows progress on standard error while the body runs; None if nothing is wanted."""
+    if quiet:
+        yield None
+        return
+    with Watcher(Console(stderr=True, highlight=False)) as watcher:
+        yield watcher

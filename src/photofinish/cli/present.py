@@ -1,0 +1,79 @@
+"""The results of races on their way out: to the screen, to standard output in a chosen format, to a file."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from photofinish.cli import output
+from photofinish.errors import UsageError
+from photofinish.render import csv, html, markdown
+from photofinish.render.document import Document
+from photofinish.reports import race
+from photofinish.values import Result, to_json
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked to get: a format on standard output and perhaps an HTML file."""
+
+    format: str
+    html: Path | None
+
+    @classmethod
+    def of(cls, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool) -> "Choice":
+        """Raises UsageError for two formats at once or a file that cannot be written, before anything runs."""
+        chosen = [name for name, wanted in (("json", as_json), ("csv", as_csv), ("markdown", as_markdown)) if wanted]
+        if len(chosen) > 1:
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} both want standard output", "choose one of them")
+        if html is not None:
+            check_writable(html)
+        return cls(chosen[0] if chosen else "terminal", html)
+
+
+def check_writable(path: Path) -> None:
+    """Raises UsageError unless the file can be made or overwritten; leaves no trace."""
+    existed = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file for the report") from error
+    if not existed:
+        path.unlink()
+
+
+def present(results: Sequence[Result], choice: Choice, full: bool = False) -> None:
+    """Prints the results in the chosen format and writes the HTML report if one was asked for."""
+    documents = [race.document(result) for result in results]
+    if choice.format == "terminal":
+        for result, document in zip(results, documents):
+            output.show(document if full else race.document(result, race.BRIEF), full)
+    else:
+        click.echo(_FORMATS[choice.format](results, documents))
+    if choice.html is not None:
+        write_report(choice.html, html.render(documents))
+        click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
+
+
+_FORMATS: dict[str, Callable[[Sequence[Result], Sequence[Document]], str]] = {
+    "json": lambda results, documents: json.dumps(to_json(results), indent=2),
+    "csv": lambda results, documents: csv.render(documents).rstrip("\n"),
+    "markdown": lambda results, documents: markdown.render(documents).rstrip("\n"),
+}
+
+
+def write_report(path: Path, text: str) -> None:
+    """Raises UsageError, saying that nothing measured is lost."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "the race itself is kept: make room, then "
+                         "photofinish report last --html FILE") from error
+
+
+def settled(result: Result) -> bool:
+    """True if at least one contender was timed and all that were are proven equal."""
+    return result.comparable and any(standing.step is not None for standing in result.standings)

@@ -1,0 +1,71 @@
+"""`photofinish race`: time contenders on one model and judge them."""
+
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+
+
+@click.command("race", epilog="""\b
+Examples:
+  photofinish race resnet18
+  photofinish race resnet50 -c torch:eager,torch:compile,tensorflow:xla -t train -t infer
+  photofinish race resnet50 -c torch:eager,torch:eager[layout=channels_last] --batch 16
+  photofinish race ./net.py:model --input 3x64x64 --classes 10 --html report.html
+  photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
+
+\b
+Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2 wrong use,
+130 interrupted (what was measured is kept and shown).""")
+@click.argument("model")
+@options.contenders
+@click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
+              help="train (forward, loss, backward, update) or infer. May be given twice: one set of launches "
+                   "serves both.")
+@options.case
+@click.option("--optimizer", default="", metavar="NAME", help="sgd (with momentum) or adam. Default: the model's own.")
+@click.option("--regime", default="matched", show_default=True, metavar="NAME",
+              help="matched: same numerics, threads and allocation; out-of-the-box: each framework's own defaults.")
+@click.option("--budget", type=options.Duration(), default="5m", show_default=True,
+              help="Time for the measurements of each command, such as 90s, 5m or 1h.")
+@click.option("--precision", type=options.Share(), default="2%", show_default=True,
+              help="Stop early when every ratio is known to plus or minus this.")
+@click.option("--margin", type=options.Share(), default="2%", show_default=True,
+              help="A difference within plus or minus this counts as EQUIVALENT.")
+@click.option("--launches", type=options.COUNT, metavar="N",
+              help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
+@click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
+@click.option("--no-certify", "certify", flag_value=False, default=True,
+              help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
+@options.store
+@options.formats
+@options.quiet
+def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], batch: int | None,
+         shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, optimizer: str,
+         regime: str, budget: float, precision: float, margin: float, launches: int | None, seed: int | None,
+         certify: bool, store: Path | None, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool,
+         quiet: bool) -> int:
+    """Race contenders on MODEL and judge them.
+
+    MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
+    (./net.py:model). Every contender is first proven to compute the same thing; then fresh processes
+    of all of them take turns in random order until the verdict is clear or the budget is spent.
+    """
+    from photofinish import api
+    from photofinish.cli import output, present
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    with output.watching(quiet) as listener:
+        try:
+            results, interrupted = api.race(
+                model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
+                optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
+                precision=precision, margin=margin, launches=launches, certify=certify, store=store, seed=seed,
+                listener=listener), False
+        except api.Interrupted as stopped:
+            results, interrupted = stopped.results, True
+    present.present(results, chosen)
+    if interrupted:
+        click.echo("Stopped by hand: this is what had been measured. See it again: photofinish report last", err=True)
+        return 130
+    return 0 if results and all(present.settled(result) for result in results) else 1

@@ -1,0 +1,36 @@
+"""`photofinish report`: show a stored race again, in any format, judged anew from its raw records."""
+
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+
+
+@click.command("report", epilog="""\b
+Examples:
+  photofinish report                       (the last race)
+  photofinish report last --html report.html
+  photofinish report --list
+  photofinish report 20261120-140307-8f3a --markdown""")
+@click.argument("session", default="last")
+@click.option("--list", "list_sessions", is_flag=True, help="List what the store holds.")
+@click.option("--full", is_flag=True, help="Every section, not only the verdict and the times.")
+@options.store
+@options.formats
+def command(session: str, list_sessions: bool, full: bool, store: Path | None, html: Path | None, as_json: bool,
+           as_csv: bool, as_markdown: bool) -> int:
+    """Show the races of SESSION again (default: the last ones).
+
+    SESSION is "last", a session or the id of one race, as --list shows them.
+    """
+    from photofinish import api
+    from photofinish.cli import present
+    from photofinish.store import Store
+    if list_sessions:
+        for name, created, races in Store(store or api.DEFAULT_STORE).sessions():
+            click.echo(f"{name}  {created}  {' '.join(races)}")
+        return 0
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    present.present(api.load(session, store), chosen, full)
+    return 0

@@ -1,0 +1,88 @@
+"""`photofinish show`: a model as a table of layers, or as the native code a framework runs."""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from photofinish.cli import options
+from photofinish.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from photofinish.graph import Graph
+    from photofinish.render.document import Document
+
+CODE = {"torch": "torch", "keras": "tensorflow"}  # a form of code -> the framework whose file prints it
+
+
+@click.command("show", epilog="""\b
+Examples:
+  photofinish show resnet50
+  photofinish show resnet50 --as torch
+  photofinish show vgg16 --as table --input 3x320x320 --json""")
+@click.argument("model")
+@click.option("--as", "form", default="table", show_default=True, metavar="FORM", help="table, torch or keras.")
+@options.shape
+@options.classes
+@options.as_json
+def command(model: str, form: str, shape: tuple[int, ...] | None, classes: int | None, as_json: bool) -> None:
+    """Show MODEL layer by layer, or as native code.
+
+    The table counts trainable parameters and multiply-accumulates of one sample. The code is what the
+    framework runs, ready to paste.
+    """
+    from photofinish import models
+    from photofinish.cli import output
+    if form not in ("table", *CODE):
+        raise unknown("form", form, ("table", *CODE))
+    entry = models.find(model)
+    graph = entry.graph(shape, classes)
+    if form in CODE:
+        source = native_code(form, graph)
+        click.echo(json.dumps({"model": entry.name, "form": form, "source": source}) if as_json else source)
+    elif as_json:
+        click.echo(json.dumps(describe(entry.name, graph), indent=2))
+    else:
+        output.show(table(describe(entry.name, graph)))
+
+
+def native_code(form: str, graph: "Graph") -> str:
+    """Imports the framework. Raises UsageError if it is not installed or cannot express the graph."""
+    from photofinish import environments, frameworks, values
+    found = environments.resolve(values.Contender(CODE[form]))
+    if isinstance(found, environments.Missing):
+        raise UsageError(f"--as {form}: {found.reason}", found.cure)
+    try:
+        return frameworks.native_source(CODE[form], graph)
+    except frameworks.Unsupported as error:
+        raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
+
+
+def describe(name: str, graph: "Graph") -> dict[str, Any]:
+    """The model as `--json` gives it. Shapes are channels first without the batch; a parameter that several
+    layers share counts for the first."""
+    counted: set[str] = set()
+    layers = []
+    for node in graph.nodes:
+        own = [each for _, each in node.parameters if each not in counted]
+        counted.update(own)
+        layers.append({
+            "name": node.name, "kind": type(node.layer).__name__, "inputs": list(node.inputs),
+            "output": list(graph.spec(node.outputs[0]).shape),
+            "parameters": sum(math.prod(graph.parameters[each].shape) for each in own),
+            "macs": node.layer.macs(*graph.input_specs(node)), "training_only": node.training_only})
+    return {"model": name, "digest": graph.digest, "parameters": graph.parameter_count, "macs": graph.macs,
+            "inputs": {each: list(spec.shape) for each, spec in graph.inputs}, "layers": layers}
+
+
+def table(model: dict[str, Any]) -> "Document":
+    from photofinish.cli.output import sheet
+    from photofinish.render.document import Column, Table
+    columns = (Column("Layer", "code"), Column("Kind"), Column("Output"), Column("Parameters", "count"),
+               Column("MACs", "count"))
+    rows = tuple((each["name"] + (" (training only)" if each["training_only"] else ""), each["kind"],
+                  "x".join(map(str, each["output"])), each["parameters"], each["macs"]) for each in model["layers"])
+    inputs = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in model["inputs"].items())
+    totals = f"{model['parameters']:,} parameters, {model['macs']:,} multiply-accumulates"
+    return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows))

@@ -1,0 +1,64 @@
+"""`photofinish verify`: prove, without timing, that contenders compute the same thing."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.api import Verification
+    from photofinish.render.document import Document
+
+
+@click.command("verify", epilog="""\b
+Examples:
+  photofinish verify resnet18
+  photofinish verify mobilenet_v2 -c torch:eager,tensorflow:graph --json
+  photofinish verify resnet152 --reduced     (the same function, fewer layers: quick)
+
+\b
+Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
+@click.argument("model")
+@options.contenders
+@options.shape
+@options.classes
+@options.device
+@options.threads
+@click.option("--reduced", is_flag=True, help="The same function at reduced depth and size.")
+@options.store
+@options.as_json
+@options.quiet
+def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | None, classes: int | None, device: str,
+           threads: int | None, reduced: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+    """Prove that contenders compute MODEL alike.
+
+    Forward, loss, the gradient of every parameter, and the losses and weights along ten steps of SGD
+    and of Adam are compared with a float64 reference; what error is allowed follows from each
+    contender's own float32 noise.
+    """
+    from photofinish import api
+    from photofinish.cli import output
+    from photofinish.values import to_json
+    with output.watching(quiet) as listener:
+        found = api.verify(model, contenders, shape=shape, classes=classes, reduced=reduced,
+                           device=device, threads=threads, store=store, listener=listener)
+    if as_json:
+        click.echo(json.dumps({"certified": found.certified, **to_json(found)}, indent=2))
+    else:
+        output.show(sheet(found))
+    return 0 if found.certified else 1
+
+
+def sheet(found: "Verification") -> "Document":
+    """Which contenders are certified, group by group, and why the others are not."""
+    from photofinish.cli import output
+    from photofinish.render.document import Block, Note, Span
+    from photofinish.reports import certificate
+    blocks: list[Block] = [certificate.summary(found.certificates)] if found.certificates else []
+    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
+               for each in found.failures]
+    word = "all contenders compute the same" if found.certified else "NOT certified"
+    return output.sheet(found.model, f"{word} (graph {found.digest[:12]})", *blocks)
