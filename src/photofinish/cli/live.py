@@ -60,8 +60,8 @@ class Watcher:
         if progress.estimates:
             self.estimates[progress.task] = progress.estimates
         count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
-        if progress.stage == "plan":
-            self.launches = f"launch {count}"
+        if progress.stage in ("plan", "launch") and progress.total:
+            self.launches = f"{count} launches"
         elif progress.stage == "block":
             self.rounds = f"round {count}"
         if progress.seconds_left is not None:
