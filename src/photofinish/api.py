@@ -41,7 +41,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
          optimizer: str = "", regime: str = "matched", device: str = "cpu", threads: int | None = None,
          budget: float = 300.0, precision: float = 0.02, margin: float = 0.02, launches: int | None = None,
-         certify: bool = True, store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
+         certify: bool = True, store: Path | str | None = None, seed: int | None = None,
+         listener: Listener | None = None,
          timeout: float | None = None, command: str | None = None) -> list[Result]:
     """Races contenders on one model and judges them, one Result per task.
 
