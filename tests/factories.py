@@ -76,7 +76,8 @@ def certificate(name: str, digest: str, *, passed: bool = True, task: str = "tra
         allowed = float(4e-7 * (10 if "weights" in group else 3))
         good = passed or group in ("forward", "loss")
         error = allowed * float(noise.uniform(0.1, 0.5)) * (1 if good else 9000)
-        checks.append(Check(group, 1 if "loss" in group else 62, error, allowed, good, "stage1.basic1.conv1.weight"))
+        checks.append(Check(group, 1 if "loss" in group else 62, error, allowed, good,
+                            "" if "loss" in group else "stage1.basic1.conv1.weight"))
     exact = {kind: tuple(float(6.9 * math.exp(-rate * i) + 0.05) for i in range(10))
              for kind, rate in (("SGD", 0.11), ("Adam", 0.24))}
     drift = 1e-7 if passed else 0.03

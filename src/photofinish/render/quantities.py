@@ -152,7 +152,8 @@ def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -
 
 def ratio_with_interval(value: float, low: float, high: float) -> tuple[str, str, str]:
     """A ratio and its bounds with as many decimals as the interval deserves: 1.31, 1.28, 1.34."""
-    decimals = 3 if high - low < 0.02 else 2
+    close = any(bound != 1 and abs(bound - 1) < 0.005 for bound in (low, high))  # never round a bound to 1
+    decimals = 3 if high - low < 0.02 or close else 2
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 
 

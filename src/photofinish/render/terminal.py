@@ -151,7 +151,7 @@ class _Painter:
 
     def _grid(self, block: Table, columns: Sequence[Sequence[str]], widths: Sequence[int],
               chosen: Sequence[int]) -> RenderableType:
-        grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         for i in chosen:
             column = block.columns[i]
             grid.add_column(column.title, justify="left" if column.hint in _WORDS else "right", overflow="fold",

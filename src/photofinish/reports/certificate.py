@@ -30,8 +30,9 @@ def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     if not failed:
         return ("it could not be checked.",)
     worst = max(failed, key=lambda check: check.error / check.allowed if check.allowed else float("inf"))
-    return (f"{worst.group} of ", Span(worst.worst or "the model", "code"), " is off by ",
-            Quantity(worst.error, "scientific"), " where ", Quantity(worst.allowed, "scientific"), " is allowed.")
+    where = (" of ", Span(worst.worst, "code")) if worst.worst else ()
+    return (worst.group, *where, ": off by ", Quantity(worst.error, "scientific"), " where ",
+            Quantity(worst.allowed, "scientific"), " is allowed.")
 
 
 def summary(certificates: tuple[Certificate, ...]) -> Table:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from photofinish.render.document import Block, Code, Column, Facts, Heading, Section, Table
+from photofinish.render.document import Block, Code, Column, Facts, Fold, Heading, Section, Table
 from photofinish.reports.reading import contender
 from photofinish.values import Result
 
+_SHORT = 24  # characters of a cell in the table of versions
 _BYTES = ("memory", "ram", "swap")
 
 
@@ -17,11 +18,7 @@ def section(result: Result) -> Section:
     if race.machine:
         blocks += [Heading("Machine"), Facts(tuple(_facts(race.machine)))]
     if race.versions:
-        packages = list(dict.fromkeys(package for facts in race.versions.values() for package in facts))
-        columns = (Column("Contender", "contender"), *(Column(package) for package in packages))
-        rows = tuple((contender(name), *(_word(facts.get(package)) for package in packages))
-                     for name, facts in race.versions.items())
-        blocks += [Heading("Versions"), Table("versions", columns, rows)]
+        blocks += [Heading("Versions"), *_versions(race.versions)]
     blocks += [Heading("Again"), Code(race.command, "The command of this race")] if race.command else []
     case = race.case
     blocks.append(Facts(tuple((name, value) for name, value in (
@@ -29,6 +26,20 @@ def section(result: Result) -> Section:
         ("model digest", case.digest), ("optimizer", _word(case.optimizer)),
         ("seeds", ", ".join(str(each.seed) for each in race.launches))) if value)))
     return Section("machine", "Machine and reproduction", tuple(blocks))
+
+
+def _versions(versions: dict[str, dict[str, Any]]) -> tuple[Block, ...]:
+    """A table of what is short for everyone; what is long (build flags) folded away, contender by contender."""
+    words = {name: {fact: _word(value, fact) for fact, value in facts.items()} for name, facts in versions.items()}
+    every = list(dict.fromkeys(fact for facts in words.values() for fact in facts))
+    short = [fact for fact in every if all(len(facts.get(fact) or "") <= _SHORT for facts in words.values())]
+    columns = (Column("Contender", "contender"), *(Column(fact.replace("_", " ")) for fact in short))
+    table = Table("versions", columns, tuple((contender(name), *(facts.get(fact) for fact in short))
+                                             for name, facts in words.items()))
+    folds = tuple(Fold(f"{name}: more", (Facts(tuple((fact, word) for fact, word in facts.items()
+                                                     if fact not in short)),))
+                  for name, facts in words.items() if any(fact not in short for fact in facts))
+    return (table, *folds)
 
 
 def _facts(values: dict[str, Any], prefix: str = "") -> list[tuple[str, str | None]]:

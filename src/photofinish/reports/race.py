@@ -48,8 +48,8 @@ def document(result: Result, questions: Sequence[str] | None = None) -> Document
     Raises KeyError for a question that is not in QUESTIONS.
     """
     order = list(QUESTIONS if questions is None else questions)
-    if questions is None and not result.comparable:  # the reason comes before the times
-        order = ["verdict", "certificate"] + [each for each in order if each not in ("verdict", "certificate")]
+    if not result.comparable:  # the reason comes before the times
+        order.sort(key=lambda question: question not in ("verdict", "certificate"))
     sections = [QUESTIONS[each](result) for each in order]
     case = result.race.case
     ranked = [each.contender for each in finished(result)]

@@ -42,8 +42,8 @@ def table(result: Result) -> Table:
         rows = tuple(row[:4] + row[5:] for row in rows)
     caption = ("Contenders that share a place are not shown to differ. " if result.comparable and len(ranking) > 1
                else "")
-    return Table("standings", shown, rows, caption + "Scatter: standard deviation of the step time between launches, "
-                 "each in a fresh process.")
+    caption += "Scatter: standard deviation of the step time between launches, each in a fresh process."
+    return without_empty(Table("standings", shown, rows, caption))
 
 
 def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:

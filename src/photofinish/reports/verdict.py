@@ -75,12 +75,12 @@ def _undecided(result: Result, verdict: Verdict) -> Text:
 def _not_comparable(result: Result) -> Text:
     wrong = [each.contender for each in result.race.certificates if not each.passed]
     if wrong:
-        return (Span("Not comparable", "strong"), ": ", *listed([contender(each) for each in wrong]),
-                " did not compute what the reference computes, so no winner is named.")
+        return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in wrong]),
+                " did not compute what the reference computes.")
     reasons = sorted({each.reason for each in result.verdicts if each.reason})
     why = " (" + "; ".join(reasons) + ")" if reasons else ""
-    return (Span("Not comparable", "strong"),
-            f": that the contenders compute the same thing is not proven{why}, so no winner is named.")
+    return (Span("No winner is named", "strong"),
+            f": that the contenders compute the same thing is not proven{why}.")
 
 
 def _alone(standing: Standing) -> Text:

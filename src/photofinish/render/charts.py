@@ -1,0 +1,202 @@
+"""Charts as SVG whose colours are CSS variables: one drawing serves light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import altair
+import vl_convert
+
+from photofinish.render.document import Axis, Chart, Series
+from photofinish.render.quantities import DASH, duration, ratio_with_interval, write_column
+
+WIDTH = 880
+_ROW = 30
+_LONGEST = 36
+_LETTER = 8.2
+_PADDING = {"left": 4, "top": 6, "right": 14, "bottom": 4}
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+# Lines differ in pattern as well as in colour.
+DASHES = ((1, 0), (9, 3), (3, 3), (9, 3, 3, 3), (14, 4), (1, 3), (6, 2, 1, 2), (14, 3, 2, 3))
+_TIMES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0)
+_UNITS: dict[str, tuple[tuple[float, str], ...]] = {
+    "duration": ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (1.0, "B")),
+}
+
+Row = dict[str, Any]
+
+
+def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
+    """An <svg> element. `colours` maps names (of series or groups) to CSS colours; `number` keeps ids apart."""
+    series = tuple(replace(each, name=_short(each.name)) for each in chart.series if each.x)
+    drawn = _DRAWN[chart.kind](chart, series, {_short(name): colour for name, colour in colours.items()})
+    styled = drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
+                             view=altair.ViewConfig(stroke="transparent")).configure_axis(
+        labelColor="var(--quiet)", titleColor="var(--quiet)", titleFontWeight="normal", gridColor="var(--line)",
+        domainColor="var(--line)", tickColor="var(--line)", labelFontSize=12, titleFontSize=12, titlePadding=8)
+    return _tidied(vl_convert.vegalite_to_svg(styled.to_json()), chart, number)
+
+
+def _tidied(text: str, chart: Chart, number: int) -> str:
+    """Inline SVG needs no namespaces; ids of clips must not meet those of another chart; it has a text for all."""
+    text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
+    text = re.sub(r'(id="|url\(#)(clip\d+)', rf"\g<1>chart{number}-\2", text)
+    text = re.sub(r' (aria-\w+|role|class|pointer-events)="[^"]*"', "", text)
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag.group()), text)  # only coordinates
+    label = f"{chart.title}. {chart.summary}".replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+
+def _unit(axis: Axis, values: Sequence[float]) -> tuple[float, str]:
+    """The size of the axis' unit and its title with the unit named."""
+    least = 2 if axis.hint == "duration" else 1
+    units = _UNITS.get(axis.hint, ())
+    size, name = next(((size, name) for size, name in units if max(values) >= least * size), (1.0, ""))
+    title = re.sub(r"^seconds\b", "time", axis.title) if axis.hint == "duration" else axis.title
+    return size, f"{title} ({name})" if name else title
+
+
+def _data(rows: list[Row]) -> altair.Data:
+    return altair.Data(values=rows)
+
+
+def _colour(field: str, names: Sequence[str], colours: Mapping[str, str]) -> altair.Color:
+    names = list(dict.fromkeys(names))
+    scale = altair.Scale(domain=names, range=[colours.get(name, "var(--quiet)") for name in names])
+    return altair.Color(f"{field}:N", scale=scale, legend=None)
+
+
+def _short(name: str) -> str:
+    """A long name without its middle: contenders differ at their ends."""
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST // 2 - 1]}…{name[-_LONGEST // 2:]}"
+
+
+def _extent(names: Sequence[str]) -> float:
+    """Pixels for the longest name in any reader's font, which may be wider than the one measured here."""
+    return _LETTER * max(map(len, names))
+
+
+def _names_axis(names: Sequence[str], **extra: Any) -> altair.Y:
+    room = _extent(names)
+    axis = altair.Axis(title=None, ticks=False, domain=False, labelPadding=10, labelColor="var(--ink)",
+                       labelFontSize=13, minExtent=room, labelLimit=room)
+    return altair.Y("name:N", sort=list(dict.fromkeys(names)), axis=axis, **extra)
+
+
+def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
+    rows: list[Row] = [{"name": each.name, "x": each.x[0], "low": (each.low or each.x)[0],
+                        "high": (each.high or each.x)[0], "text": _labelled(each)} for each in series]
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    room = (high - low or 1.0) * 0.06
+    names = [each.name for each in series]
+    width = WIDTH - _extent(names) - 150
+    scale = altair.Scale(zero=False, nice=False, domain=[min(low, *chart.marks) - room, max(high, *chart.marks) + room])
+    x = altair.X("x:Q", scale=scale, axis=altair.Axis(title=chart.x.title, format=".2~f", tickCount=8))
+    base = altair.Chart(_data(rows), width=width, height=_ROW * len(rows)).encode(
+        y=_names_axis(names), color=_colour("name", names, colours))
+    layers: list[Any] = []
+    for mark in chart.marks:
+        if chart.band:
+            band = {"from": mark / (1 + chart.band), "to": mark * (1 + chart.band)}
+            layers.append(altair.Chart(_data([band])).mark_rect(color="var(--band)", clip=True).encode(
+                x=altair.X("from:Q", scale=scale), x2="to:Q"))
+        layers.append(altair.Chart(_data([{"x": mark}])).mark_rule(color="var(--quiet)", strokeDash=[2, 3]).encode(x=x))
+    layers += [base.mark_rule(strokeWidth=5, opacity=0.4, strokeCap="round").encode(
+                   x=altair.X("low:Q", scale=scale), x2="high:Q"),
+               base.mark_point(filled=True, size=90, opacity=1).encode(x=x),
+               altair.Chart(_data(rows)).mark_text(align="left", dx=10, fontSize=12, color="var(--ink)").encode(
+                   x=altair.value(width), y=_names_axis(names), text="text:N")]
+    return altair.layer(*layers)
+
+
+def _labelled(series: Series) -> str:
+    value, low, high = ratio_with_interval(series.x[0], (series.low or series.x)[0], (series.high or series.x)[0])
+    return f"{value}  ({low}{DASH}{high})" if series.low else f"{series.x[0]:g}"
+
+
+def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
+    """Where a reference is among them, lines are drawn ever thinner, so that those that agree all show."""
+    names = [each.name for each in series]
+    nested = any(name not in colours for name in names)
+    values = [value for each in series for value in each.y]
+    size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
+    x_axis = altair.Axis(title=chart.x.title, format="~s" if chart.x.log else "d", grid=False, tickCount=8,
+                         **({"values": _powers(series)} if chart.x.log else {}))
+    x = altair.X("x:Q", axis=x_axis, scale=altair.Scale(type="log" if chart.x.log else "linear", nice=False,
+                                                       zero=False))
+    y = altair.Y("y:Q", axis=_value_axis(chart, series, title),
+                 scale=altair.Scale(type="log" if chart.y.log else "linear", zero=not chart.y.log))
+    layers: list[Any] = [altair.Chart(_data([{"x": mark}])).mark_rule(color="var(--quiet)", strokeDash=[2, 3]).encode(
+        x=x) for mark in chart.marks]
+    for i, each in enumerate(series):
+        rows = [{"x": a, "y": b / size} for a, b in zip(each.x, each.y)]
+        width = 2 + 1.6 * (len(series) - 1 - i) if nested else 2.2
+        dash = [1, 0] if nested else list(DASHES[i % len(DASHES)])
+        layers.append(altair.Chart(_data(rows), width=WIDTH - 70, height=320).mark_line(
+            color=colours.get(each.name, "var(--reference)"), strokeWidth=width, strokeDash=dash, strokeCap="butt",
+            strokeJoin="round").encode(x=x, y=y))
+    return altair.layer(*layers)
+
+
+def _powers(series: tuple[Series, ...]) -> list[float]:
+    top = max(each.x[-1] for each in series)
+    return [10.0**i for i in range(13) if 10.0**i <= top]
+
+
+def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.Axis:
+    if not (chart.y.log and chart.y.hint == "duration"):
+        return altair.Axis(title=title, tickCount=6)
+    low, high = (extreme(value for each in series for value in each.y) for extreme in (min, max))
+    ticks = [each for each in _TIMES if low / 3 <= each <= high * 3]
+    label = "".join(f"datum.value == {each!r} ? '{_round(each)}' : " for each in ticks) + "''"
+    return altair.Axis(title=title, values=ticks, labelExpr=label)
+
+
+def _round(seconds: float) -> str:
+    return re.sub(r"\.0+ ", " ", duration(seconds))
+
+
+def _strip(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
+    size, title = _unit(chart.x, [value for each in series for value in each.x])
+    names = [each.name for each in series]
+    rows = [{"name": each.name, "group": each.group, "x": value / size} for each in series for value in each.x]
+    middles = [{"name": each.name, "group": each.group, "x": sorted(each.x)[len(each.x) // 2] / size}
+               for each in series]
+    groups = list(dict.fromkeys(each.group for each in series))
+    x = altair.X("x:Q", scale=altair.Scale(zero=False), axis=altair.Axis(title=title, tickCount=8))
+    offset = altair.YOffset("group:N", sort=groups)
+    height = max(_ROW, 10 * len(groups) + 8) * len(set(names))
+    dots = altair.Chart(_data(rows), width=WIDTH - _extent(names) - 20, height=height).mark_circle(
+        size=16, opacity=0.45, clip=True).encode(
+        x=x, y=_names_axis(names), yOffset=offset, color=_colour("name", names, colours))
+    ticks = altair.Chart(_data(middles)).mark_tick(color="var(--ink)", thickness=2, height=9).encode(
+        x=x, y=_names_axis(names), yOffset=offset)
+    return altair.layer(dots, ticks)
+
+
+def _bars(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
+    names = list(dict.fromkeys(each.name for each in series))
+    groups = list(dict.fromkeys(each.group for each in series))
+    totals = {name: sum(each.x[0] for each in series if each.name == name) for name in names}
+    size, title = _unit(chart.x, list(totals.values()))
+    rows = [{"name": each.name, "group": each.group, "x": each.x[0] / size, "order": groups.index(each.group)}
+            for each in series]
+    field, keys = ("group", groups) if len(groups) > 1 else ("name", names)
+    x = altair.X("x:Q", axis=altair.Axis(title=title, tickCount=8), stack="zero")
+    base = altair.Chart(_data(rows), width=WIDTH - _extent(names) - 80, height=_ROW * len(names))
+    bars = base.mark_bar(size=17).encode(
+        x=x, y=_names_axis(names), color=_colour(field, keys, colours), order="order:Q")
+    labels = [{"name": name, "x": total / size, "text": text}
+              for (name, total), text in zip(totals.items(), write_column(list(totals.values()), chart.x.hint))]
+    text = altair.Chart(_data(labels)).mark_text(align="left", dx=6, fontSize=12, color="var(--ink)").encode(
+        x="x:Q", y=_names_axis(names), text="text:N")
+    return altair.layer(bars, text)
+
+
+_DRAWN: dict[str, Callable[[Chart, tuple[Series, ...], Mapping[str, str]], altair.LayerChart]] = {
+    "intervals": _intervals, "lines": _lines, "strip": _strip, "bars": _bars,
+}

@@ -1,0 +1,119 @@
+"use strict";
+// The theme (the reader's choice, else the system's), tabs between races, and the total-time calculator.
+
+const root = document.documentElement;
+root.classList.add("js");
+
+const remembered = () => { try { return localStorage.getItem("photofinish-theme"); } catch { return null; } };
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+function paint(theme) {
+  root.dataset.theme = theme;
+  for (const button of document.querySelectorAll(".theme")) {
+    button.textContent = theme === "dark" ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
+  }
+}
+const wanted = () => remembered() || (system.matches ? "dark" : "light");
+system.addEventListener("change", () => paint(wanted()));
+paint(wanted());
+
+addEventListener("DOMContentLoaded", () => {
+  paint(wanted());
+  for (const button of document.querySelectorAll(".theme")) {
+    button.addEventListener("click", () => {
+      const theme = root.dataset.theme === "dark" ? "light" : "dark";
+      try { localStorage.setItem("photofinish-theme", theme); } catch { /* a file may not be allowed to remember */ }
+      paint(theme);
+    });
+  }
+  tabs([...document.querySelectorAll("[role=tab]")]);
+  document.querySelectorAll(".job").forEach(calculator);
+});
+
+function tabs(buttons) {
+  const select = (chosen) => buttons.forEach((button) => {
+    const selected = button === chosen;
+    button.setAttribute("aria-selected", selected);
+    button.tabIndex = selected ? 0 : -1;
+    document.getElementById(button.getAttribute("aria-controls")).hidden = !selected;
+  });
+  const turns = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  buttons.forEach((button, i) => {
+    button.addEventListener("click", () => select(button));
+    button.addEventListener("keydown", (event) => {
+      if (!(event.key in turns)) return;
+      const next = buttons[(i + turns[event.key] + buttons.length) % buttons.length];
+      select(next);
+      next.focus();
+      event.preventDefault();
+    });
+  });
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  const race = target && target.closest(".race");
+  if (buttons.length) select(buttons.find((button) => race && button.getAttribute("aria-controls") === race.id) || buttons[0]);
+}
+
+function calculator(box) {
+  const data = JSON.parse(box.querySelector("script").textContent);
+  const [steps, epochs, items] = ["steps", "epochs", "items"].map((name) => box.querySelector(`[name=${name}]`));
+  const cached = box.querySelector("[name=cached]");
+
+  function show() {
+    const count = Math.max(0, Number(steps.value) || 0);
+    const totals = data.jobs.map((job) => {
+      const fixed = cached && cached.checked && job.warm !== null ? job.warm : job.fixed;
+      return { ...job, total: fixed + count * job.step, soonest: fixed + count * job.low, latest: fixed + count * job.high };
+    }).sort((a, b) => a.total - b.total);
+    const [first, second] = totals;
+    const slowest = totals[totals.length - 1].total;
+    box.querySelector(".answer").textContent = `${first.name} finishes ${Math.round(count).toLocaleString("en")} steps first, `
+      + `after ${duration(first.total)}`
+      + (!second ? "." : `: ${duration(second.total - first.total)} before ${second.name}`
+        + (first.latest > second.soonest ? ", which is closer than the measurement can tell." : "."));
+    box.querySelector("ol").replaceChildren(...totals.map((job) => bar(job, first.total, slowest)));
+  }
+
+  function bar(job, best, slowest) {
+    const line = document.createElement("li");
+    line.style.setProperty("--c", job.colour);
+    const name = document.createElement("span");
+    name.className = "contender";
+    name.textContent = name.title = job.name;
+    const track = document.createElement("span");
+    const length = document.createElement("i");
+    length.style.width = `${100 * job.total / slowest}%`;
+    track.append(length);
+    const time = document.createElement("b");
+    time.textContent = duration(job.total);
+    const more = document.createElement("em");
+    more.textContent = job.total > best ? `+${percent(job.total / best - 1)}` : "";
+    line.append(name, track, time, more);
+    return line;
+  }
+
+  function fromEpochs() {
+    if (!Number(epochs.value) || !Number(items.value)) return;
+    steps.value = Number(epochs.value) * Math.ceil(Number(items.value) / data.batch);
+    show();
+  }
+  steps.addEventListener("input", () => { epochs.value = items.value = ""; show(); });
+  epochs.addEventListener("input", fromEpochs);
+  items.addEventListener("input", fromEpochs);
+  if (cached) cached.addEventListener("change", show);
+  box.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
+  show();
+}
+
+const percent = (share) => `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share).toLocaleString("en")} %`;
+
+function duration(seconds) {
+  for (const [size, name, fine, fineName] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
+    const count = Math.round(seconds / fine);
+    if (count * fine < size) continue;
+    const whole = Math.floor(count * fine / size), rest = count - whole * size / fine;
+    return `${whole.toLocaleString("en")} ${name}` + (rest && whole < 100 ? ` ${rest} ${fineName}` : "");
+  }
+  if (seconds >= 1) return `${Number(seconds.toPrecision(3)) >= 10 ? seconds.toFixed(1) : seconds.toFixed(2)} s`;
+  return seconds >= 1e-3 ? `${Number((1000 * seconds).toPrecision(3))} ms` : `${Number((1e6 * seconds).toPrecision(3))} µs`;
+}
