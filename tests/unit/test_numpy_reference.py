@@ -245,7 +245,7 @@ DEFINITIONS = {
     layers.Concat: lambda use, *parts: np.array([np.concatenate(samples, use.axis(use.layer.axis) - 1)
                                                  for samples in zip(*parts, strict=True)]),
     layers.Embedding: lambda use, ids: np.eye(use.layer.vocabulary)[ids] @ use.parameters["weight"],
-    layers.MaskedMean: lambda use, x, mask: np.array([steps[kept].mean(0) for steps, kept in zip(x, mask, strict=True)]),
+    layers.MaskedMean: lambda use, x, mask: np.array([steps[kept].mean(0) for steps, kept in zip(x, mask)]),
     layers.Scan: scan_by_hand,
     layers.SoftmaxCrossEntropy: cross_entropy,
 }
