@@ -1,8 +1,7 @@
 """Warnings on the figures of a race, phrased as advice: what was seen, what it may mean, what to try."""
 
 from collections.abc import Iterator
-
-import numpy as np
+from statistics import fmean, median
 
 from photofinish.stats.paired import timed_blocks
 from photofinish.values import Race, Standing
@@ -60,7 +59,7 @@ def steady_state(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
     for name in race.contenders:
         blocks = [block.seconds for block in timed_blocks(race, name)]
-        excess = np.median([np.mean(steps) / np.median(steps) for steps in blocks]) - 1 if blocks else 0.0
+        excess = median(fmean(steps) / median(steps) for steps in blocks) - 1 if blocks else 0.0
         if excess > TAIL:
             yield (f"{name} has slow steps that recur in most blocks: its mean step is {excess:.0%} above the median, "
                    "and the verdict compares medians; look at the raw distribution.")

@@ -61,7 +61,7 @@ def crossings(race: Race, cold: bool = False) -> tuple[Crossing, ...]:
 
 def _lines(race: Race, name: str) -> dict[int, tuple[float, float]]:
     """{launch: (fixed, step)}: the warm-up's excess over steady steps is part of what is fixed."""
-    steps, warm_ups = paired.log_steps(race, name), _warm_ups(race, name)
+    steps, warm_ups = paired.log_steps(race)[name], _warm_ups(race, name)
     lines = {}
     for launch in sorted(steps.keys() & warm_ups.keys()):
         phases = _phases(race, name, launch)

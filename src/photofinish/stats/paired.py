@@ -9,6 +9,7 @@ differences; the interval is Student's t over launches, because a process keeps 
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from statistics import median
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from photofinish.values import Block, Estimate, Race
 TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds; none below five rounds
 POINT = 0.0  # the level of an interval that is only a point: one launch tells nothing of the spread
 
-Rounds = dict[int, dict[int, float]]
+Rounds = dict[int, dict[int, float]]  # {launch: {round: log of the block's median seconds per step}}
 
 
 def timed_blocks(race: Race, contender: str = "") -> list[Block]:
@@ -27,13 +28,13 @@ def timed_blocks(race: Race, contender: str = "") -> list[Block]:
             and contender in ("", block.contender)]
 
 
-def log_steps(race: Race, contender: str) -> Rounds:
-    """{launch: {round: log of the median seconds per step}}."""
-    found: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for block in timed_blocks(race, contender):
-        found[block.launch][block.round].append(math.log(np.median(block.seconds)))
-    return {launch: {turn: float(np.mean(sorted(logs))) for turn, logs in sorted(rounds.items())}
-            for launch, rounds in sorted(found.items())}
+def log_steps(race: Race) -> dict[str, Rounds]:
+    """The rounds of each contender of the race; those of one that was never timed are empty."""
+    found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
+    for block in timed_blocks(race):
+        found[block.contender][block.launch][block.round] = math.log(median(block.seconds))
+    return {name: {launch: dict(sorted(rounds.items())) for launch, rounds in sorted(launches.items())}
+            for name, launches in found.items()}
 
 
 def round_differences(a: Rounds, b: Rounds) -> dict[int, np.ndarray]:
@@ -51,10 +52,9 @@ def location(rounds: Iterable[float]) -> float:
     return float(np.mean(ordered[cut:len(ordered) - cut]))
 
 
-def launch_differences(race: Race, a: str, b: str) -> np.ndarray:
+def launch_differences(a: Rounds, b: Rounds) -> np.ndarray:
     """log(seconds(b) / seconds(a)) of each launch that has both: the data of every verdict."""
-    paired = round_differences(log_steps(race, a), log_steps(race, b))
-    return np.array([location(rounds) for rounds in paired.values()])
+    return np.array([location(rounds) for rounds in round_differences(a, b).values()])
 
 
 def interval(logs: np.ndarray, level: float = 0.95) -> Estimate:
@@ -69,16 +69,17 @@ def interval(logs: np.ndarray, level: float = 0.95) -> Estimate:
 
 def estimate_ratio(race: Race, a: str, b: str, level: float = 0.95) -> Estimate | None:
     """seconds(b) / seconds(a), above 1 where a is faster; None where no round has both."""
-    differences = launch_differences(race, a, b)
+    steps = log_steps(race)
+    differences = launch_differences(steps[a], steps[b])
     return interval(differences, level) if len(differences) else None
 
 
-def launch_steps(race: Race, contender: str) -> np.ndarray:
+def launch_steps(steps: Rounds) -> np.ndarray:
     """The log of seconds per step, one per launch."""
-    return np.array([location(rounds.values()) for rounds in log_steps(race, contender).values()])
+    return np.array([location(rounds.values()) for rounds in steps.values()])
 
 
 def estimate_step(race: Race, contender: str, level: float = 0.95) -> Estimate | None:
     """Seconds per step (geometric mean over launches); None where nothing was timed."""
-    logs = launch_steps(race, contender)
+    logs = launch_steps(log_steps(race)[contender])
     return interval(logs, level) if len(logs) else None

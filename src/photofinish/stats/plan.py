@@ -149,9 +149,9 @@ class Spread:
 def measure_spread(race: Race, pairs: Sequence[tuple[str, str]]) -> Spread:
     """Means over the pairs. The variance between launches is that observed less what the rounds explain:
     T2^2 = S2^2 - S1^2 / rounds (Kalibera & Jones 2013, as corrected in libkalibera)."""
-    found = []
+    found, steps = [], paired.log_steps(race)
     for a, b in pairs:
-        rounds = list(paired.round_differences(paired.log_steps(race, a), paired.log_steps(race, b)).values())
+        rounds = list(paired.round_differences(steps[a], steps[b]).values())
         observed = float(np.var([paired.location(each) for each in rounds], ddof=1))
         within = float(np.mean([_robust_variance(each) for each in rounds]))
         found.append((within, observed, float(np.mean([len(each) for each in rounds]))))

@@ -16,7 +16,7 @@ def of_start(races: Iterable[Race]) -> Estimate | None:
     logs = []
     for race in races:
         started = {launch.number: launch.started for launch in race.launches}
-        steps = {name: paired.log_steps(race, name) for name in race.contenders}
+        steps = paired.log_steps(race)
         for number, order in started.items():
             if len(order) == 2 and all(number in steps[name] for name in order):
                 first, second = ({number: steps[name][number]} for name in order)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from photofinish.stats.advice import advice
-from photofinish.stats.paired import estimate_step, launch_differences, launch_steps, timed_blocks
+from photofinish.stats.paired import Rounds, interval, launch_differences, launch_steps, log_steps, timed_blocks
 from photofinish.stats.verdict import verdicts
 from photofinish.values import Certificate, Estimate, Failure, Phase, Race, Result, Standing, Verdict
 
@@ -23,14 +23,15 @@ def judge(race: Race) -> Result:
     failures = {name: failure for name in race.contenders if (failure := failure_of(race, name))}
     uncertified = {name: reason for name in race.contenders if (reason := no_certificate(race, name))}
     barred = {**uncertified, **{name: f"{name} failed: {each.kind}" for name, each in failures.items()}}
-    timed = [name for name in race.contenders if timed_blocks(race, name)]
+    steps = log_steps(race)
+    timed = [name for name in race.contenders if steps[name]]
     sound = [name for name in timed if name not in barred]
     wrong = any(failure.kind == WRONG for failure in failures.values())
     comparable = bool(sound) and not set(timed) & set(uncertified) and not (wrong and len(sound) < 2)
     found = verdicts(race, barred)
-    order = _order(race, sound) + [name for name in race.contenders if name not in sound]
+    order = _order(steps, sound) + [name for name in race.contenders if name not in sound]
     places = _places([name for name in order if name in sound], found) if comparable else {}
-    standings = tuple(_standing(race, name, places.get(name), failures.get(name)) for name in order)
+    standings = tuple(_standing(race, name, steps[name], places.get(name), failures.get(name)) for name in order)
     return Result(race, comparable, standings, found, advice(race, standings))
 
 
@@ -61,11 +62,11 @@ def _flaw(certificate: Certificate, digest: str) -> str:
     return ""
 
 
-def _order(race: Race, names: list[str]) -> list[str]:
+def _order(steps: dict[str, Rounds], names: list[str]) -> list[str]:
     """Fastest first, by the mean of each contender's paired log ratios to the others."""
     def lead(name: str) -> float:
         ratios = [float(np.mean(logs)) for other in names if other != name
-                  and len(logs := launch_differences(race, name, other))]
+                  and len(logs := launch_differences(steps[name], steps[other]))]
         return float(np.mean(ratios)) if ratios else 0.0
 
     return sorted(names, key=lead, reverse=True)
@@ -84,19 +85,20 @@ def _places(order: list[str], found: tuple[Verdict, ...]) -> dict[str, tuple[int
     return {name: (1 + sum((other, name) in faster for other in order), groups[name]) for name in order}
 
 
-def _standing(race: Race, name: str, placed: tuple[int, int] | None, failure: Failure | None) -> Standing:
+def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | None,
+              failure: Failure | None) -> Standing:
     place, group = placed or (None, None)
     blocks = timed_blocks(race, name)
-    logs = launch_steps(race, name)
-    step = estimate_step(race, name)
+    logs = launch_steps(steps)
+    step = interval(logs) if len(logs) else None
     standing = Standing(
         name, place, group, step, step and _throughput(step, race.case.batch), memory=_memory(race, name),
         spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None, phases=_phases(race, name), failure=failure)
     if not blocks:
         return standing
-    wall, steps = sum(sum(block.seconds) for block in blocks), sum(len(block.seconds) for block in blocks)
+    wall, count = sum(sum(block.seconds) for block in blocks), sum(len(block.seconds) for block in blocks)
     return replace(standing, cpu_per_wall=sum(block.cpu for block in blocks) / wall,
-                   faults_per_step=sum(block.faults for block in blocks) / steps)
+                   faults_per_step=sum(block.faults for block in blocks) / count)
 
 
 def _throughput(step: Estimate, batch: int) -> Estimate:

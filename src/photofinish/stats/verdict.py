@@ -84,8 +84,9 @@ def _over(distance: float, error: float) -> float:
 def verdicts(race: Race, barred: dict[str, str]) -> tuple[Verdict, ...]:
     """One for each pair, in the order of the race's contenders. `barred` maps a contender that cannot be
     compared to the reason."""
+    steps = paired.log_steps(race)
     pairs = list(combinations(race.contenders, 2))
-    differences = {pair: paired.launch_differences(race, *pair) for pair in pairs}
+    differences = {(a, b): paired.launch_differences(steps[a], steps[b]) for a, b in pairs}
     judged = [pair for pair in pairs if len(differences[pair]) >= 2 and not barred.keys() & set(pair)]
     decisions = dict(zip(judged, decide([differences[pair] for pair in judged], race.margin, ALPHA * share(race))))
     cost = launch_seconds(race)
