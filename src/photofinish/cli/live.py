@@ -47,11 +47,12 @@ class Watcher:
             self.live.stop()
 
     def __call__(self, progress: Progress) -> None:
+        news = progress.estimates if progress.estimates != self.estimates.get(progress.task) else {}
         self._remember(progress)
         if self.live:
             self.live.update(self.view(), refresh=True)
         elif progress.stage in RARE:
-            self._tell(progress)
+            self._tell(progress.text, news)
 
     def _remember(self, progress: Progress) -> None:
         self.latest = progress
@@ -67,13 +68,13 @@ class Watcher:
         if progress.seconds_left is not None:
             self.left = f"{duration(max(0.0, progress.seconds_left))} of the budget left"
 
-    def _tell(self, progress: Progress) -> None:
-        """A line with the time since the start; figures after it when there are new ones."""
-        figures = ", ".join(f"{name} {duration(value)}" for name, value in progress.estimates.items())
-        text = progress.text + (f": {figures}" if figures else "")
-        if text and text != self.told:
-            self.told = text
-            self.console.print(Text(f"[{self._elapsed()}] {text}"), soft_wrap=True)
+    def _tell(self, text: str, estimates: dict[str, float]) -> None:
+        """A line with the time since the start; figures after it when they are news."""
+        figures = ", ".join(f"{name} {duration(value)}" for name, value in estimates.items())
+        line = ": ".join(part for part in (text, figures) if part)
+        if line and line != self.told:
+            self.told = line
+            self.console.print(Text(f"[{self._elapsed()}] {line}"), soft_wrap=True)
 
     def _elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self.begin), 60)

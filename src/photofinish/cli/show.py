@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,6 +51,7 @@ def command(model: str, form: str, shape: tuple[int, ...] | None, classes: int |
 def native_code(form: str, graph: "Graph") -> str:
     """Imports the framework. Raises UsageError if it is not installed or cannot express the graph."""
     from photofinish import environments, frameworks, values
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's greetings would come before the code
     found = environments.resolve(values.Contender(CODE[form]))
     if isinstance(found, environments.Missing):
         raise UsageError(f"--as {form}: {found.reason}", found.cure)

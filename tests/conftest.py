@@ -1,0 +1,46 @@
+"""What tests of several rooms share: the command line, run in this process or in one of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from photofinish import cli
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Run]:
+    """Runs `photofinish ARGUMENTS` in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> Run:
+        capsys.readouterr()
+        code = cli.run(arguments)
+        said = capsys.readouterr()
+        return Run(code, said.out, said.err)
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Callable[..., Run]:
+    """Runs `python -m photofinish ARGUMENTS` in a process of its own, in an empty folder."""
+    def run(*arguments: str, environment: dict[str, str] | None = None, **options: Any) -> Run:
+        done = subprocess.run([sys.executable, "-m", "photofinish", *arguments], cwd=tmp_path, text=True,
+                              capture_output=True, env={**os.environ, **(environment or {})}, **options)
+        return Run(done.returncode, done.stdout, done.stderr)
+    return run

@@ -1,0 +1,271 @@
+"""The command line as a newcomer meets it: every wrong use is one clear message, exit code 2, no traceback."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from photofinish import environments
+from photofinish.cli import options
+from photofinish.models import all_models
+
+Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
+
+FAKES = "fake:steady[step=0.002],fake:steady[step=0.003]"
+MODEL = """
+from photofinish.models import image, model
+from photofinish.vocabulary import batch_norm, conv, global_average_pool, linear, relu
+
+@model(inputs=image(3, 6, 6), classes=4)
+def tiny(x, classes):
+    return linear(global_average_pool(relu(batch_norm(conv(x, 4, 3)))), classes)
+"""
+BLOCKER = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tensorflow":
+            raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+@pytest.fixture
+def own_model(tmp_path: Path) -> str:
+    (tmp_path / "net.py").write_text(MODEL)
+    return "./net.py:tiny"
+
+
+def refused(run: Any, *said: str) -> None:
+    """One clear message: exit code 2, every one of `said` in it, at most three lines and no traceback."""
+    assert run.code == 2, run
+    assert "Traceback" not in run.err and run.out == ""
+    assert run.err.startswith("photofinish: ") and len(run.err.splitlines()) <= 3
+    for part in said:
+        assert part in run.err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["rase", "resnet18"], ["'rase'", "did you mean race?"]),
+    (["race"], ["Missing argument 'MODEL'", "photofinish race --help"]),
+    (["race", "resnt18"], ["'resnt18'", "did you mean resnet18"]),
+    (["race", "./nowhere.py:net"], ["there is no file ./nowhere.py"]),
+    (["race", "resnet18", "-c", "torhc:eager,fake"], ["'torhc'", "did you mean torch?"]),
+    (["race", "resnet18", "-c", "torch:eagre,fake"], ["'eagre'", "did you mean eager?"]),
+    (["race", "resnet18", "-c", "torch:eager[layuot=channels_last],fake"], ["'layuot'", "did you mean layout"]),
+    (["race", "resnet18", "-c", "torch:eager[layout=nhwc],fake"], ["'nhwc'", "contiguous", "channels_last"]),
+    (["race", "resnet18", "-c", "torch:eager[layout"], ["is not a contender", "framework:mode"]),
+    (["race", "resnet18", "-c", "fake"], ["two contenders"]),
+    (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
+    (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),
+    (["race", "resnet18", "-c", FAKES, "--regime", "mached"], ["'mached'", "did you mean matched?"]),
+    (["race", "resnet18", "-c", FAKES, "--device", "gpu"], ["'gpu'", "cpu"]),
+    (["race", "resnet18", "-c", FAKES, "--threads", "4096"], ["4096", "choose 1 to"]),
+    (["race", "resnet18", "-c", FAKES, "--batch", "0"], ["'--batch'", "0"]),
+    (["race", "resnet18", "-c", FAKES, "--input", "3x0x3"], ["'3x0x3' is not a shape", "3x224x224"]),
+    (["race", "resnet18", "-c", FAKES, "--input", "3x64"], ["3x224x224", "not 3x64"]),
+    (["race", "vgg16", "-c", FAKES, "--input", "3x8x8"], ["vgg16", "3x8x8"]),
+    (["race", "resnet18", "-c", FAKES, "--precision", "2percent"], ["'2percent'", "write 2% or 0.02"]),
+    (["race", "resnet18", "-c", FAKES, "--margin", "2"], ["'2'", "write 2% or 0.02"]),
+    (["race", "resnet18", "-c", FAKES, "--budget", "five"], ["'five'", "write 90s, 5m or 1h30m"]),
+    (["race", "resnet18", "-c", FAKES, "--json", "--csv"], ["--json and --csv"]),
+    (["race", "resnet18", "-c", FAKES, "--html", "no/such/folder/a.html"], ["cannot write", "a.html"]),
+    (["race", "resnet18", "-c", FAKES, "--html", "."], ["'--html'", "directory"]),
+    (["race", "resnet18", "--bugdet", "5m"], ["--bugdet", "--budget"]),
+    (["verify", "resnt18"], ["'resnt18'", "did you mean resnet18"]),
+    (["verify", "resnet18", "-c", "torch:xla"], ["'xla'", "eager, compile"]),
+    (["report"], ["no race has been run", "photofinish race"]),
+    (["show", "resnt18"], ["did you mean resnet18"]),
+    (["show", "resnet18", "--as", "torhc"], ["'torhc'", "did you mean torch?"]),
+    (["list", "model"], ["'model'", "did you mean models?"]),
+    (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
+])
+def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], said: list[str]) -> None:
+    refused(command(*arguments), *said)
+
+
+def test_an_unknown_session_is_told_how_to_list_them(command: Command, tmp_path: Path) -> None:
+    refused(command("report", "20200101", "--store", str(tmp_path / "empty")), "no race has been run")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["race", "digits_cnn", "-c", "tensorflow:graph,fake"], "tensorflow:graph"),
+    (["verify", "digits_cnn", "-c", "tensorflow"], "tensorflow:eager"),
+    (["show", "digits_cnn", "--as", "keras"], "--as keras"),
+])
+def test_a_framework_that_is_not_installed_is_named_with_its_cure(process: Command, tmp_path: Path,
+                                                                  arguments: list[str], said: str) -> None:
+    (tmp_path / "blocker").mkdir()
+    (tmp_path / "blocker" / "sitecustomize.py").write_text(BLOCKER)
+    run = process(*arguments, environment={"PYTHONPATH": str(tmp_path / "blocker")})
+    refused(run, said, "TensorFlow", "is not installed", "pip install 'photofinish[tensorflow]'")
+
+
+def test_a_store_that_cannot_be_made_is_told_before_anything_starts(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    refused(command("race", "digits_cnn", "-c", FAKES, "--store", "occupied/store"), "cannot write", "--store")
+
+
+def test_a_read_only_folder_is_told_before_anything_starts(process: Command, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write to read-only folders")
+    tmp_path.chmod(0o555)
+    try:
+        refused(process("race", "digits_cnn", "-c", FAKES), "cannot write", "--store")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_a_full_disk_is_told_before_anything_starts(process: Command) -> None:
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    refused(process("race", "digits_cnn", "-c", FAKES, preexec_fn=no_room), "cannot write", "--store")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_report_that_finds_no_room_says_that_the_race_is_kept(command: Command, own_model: str) -> None:
+    assert command("race", own_model, "-c", FAKES, "--launches", "1", "--quiet").code in (0, 1)
+    run = command("report", "last", "--html", "/dev/full")
+    assert run.code == 2
+    assert "cannot write /dev/full" in run.err and "report last" in run.err and "Traceback" not in run.err
+
+
+def test_a_race_ends_in_a_verdict_and_every_format(command: Command, own_model: str, tmp_path: Path) -> None:
+    race = command("race", own_model, "-c", FAKES, "--launches", "3", "--budget", "60s", "--html", "race.html")
+    assert race.code == 0, race.err
+    assert "fake:steady[step=0.002]" in race.out
+    assert re.search(r"FASTER|SLOWER|EQUIVALENT|UNDECIDED", race.out)
+    page = (tmp_path / "race.html").read_text()
+    assert page.lower().startswith("<!doctype html>") and "fake:steady[step=0.003]" in page
+    again = command("report", "last", "--full")
+    assert again.code == 0 and "fake:steady[step=0.002]" in again.out
+    assert json.loads(command("report", "--json").out)
+    assert "fake:steady[step=0.003]" in command("report", "--csv").out
+    assert command("report", "--markdown").out.startswith("#")
+    listed = command("report", "--list")
+    assert listed.code == 0 and listed.out.split()[0] in command("report", listed.out.split()[0], "--json").out
+
+
+def test_json_alone_is_on_standard_output(process: Command, own_model: str) -> None:
+    run = process("race", own_model, "-c", FAKES, "--launches", "1", "--json")
+    assert run.code in (0, 1), run.err
+    assert json.loads(run.out)
+    assert run.err  # progress
+
+
+def test_quiet_says_nothing_beside_the_result(process: Command, own_model: str) -> None:
+    run = process("race", own_model, "-c", FAKES, "--launches", "1", "--quiet")
+    assert run.code in (0, 1) and run.err == ""
+
+
+def test_a_race_without_a_certificate_has_no_winner(command: Command, own_model: str) -> None:
+    run = command("race", own_model, "-c", FAKES, "--launches", "1", "--no-certify")
+    assert run.code == 1
+    assert "NOT COMPARABLE" in run.out
+
+
+def test_ctrl_c_keeps_and_shows_what_was_measured(own_model: str, tmp_path: Path) -> None:
+    race = subprocess.Popen([sys.executable, "-m", "photofinish", "race", own_model, "-c", FAKES, "--launches", "500"],
+                            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    store = tmp_path / ".photofinish" / "photofinish.sqlite"
+    try:
+        assert race.stderr is not None
+        for line in race.stderr:
+            if "launches done" in line:
+                break
+        race.send_signal(signal.SIGINT)
+        out, err = race.communicate(timeout=120)
+    finally:
+        race.kill()
+    assert race.returncode == 130
+    assert "fake:steady[step=0.002]" in out and "photofinish report last" in err and "Traceback" not in err
+    assert store.exists()
+
+
+def test_verify_proves_and_refuses(command: Command, own_model: str) -> None:
+    good = command("verify", own_model, "-c", "fake", "--json")
+    found = json.loads(good.out)
+    assert good.code == 0 and found["certified"] is True
+    assert {check["group"] for check in found["certificates"][0]["checks"]}
+    bad = command("verify", own_model, "-c", "fake:steady[fault=wrong]")
+    assert bad.code == 1 and "NOT certified" in bad.out
+
+
+def test_models_are_listed_as_documented(command: Command) -> None:
+    found = json.loads(command("list", "models", "--json").out)
+    assert {each["name"] for each in found} == set(all_models())
+    for each in found:
+        assert set(each) == {"name", "parameters", "macs", "input", "unit", "task"}
+    assert "resnet18" in command("list", "models").out
+
+
+def test_frameworks_and_contenders_are_listed(command: Command) -> None:
+    frameworks = {each["name"]: each for each in json.loads(command("list", "frameworks", "--json").out)}
+    assert set(frameworks) == set(environments.frameworks())
+    for each in frameworks.values():
+        assert each["version"] or each["install"].startswith("pip install ")
+    names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
+    assert [environments.checked(name).name for name in names] == names
+    assert all(name in command("list", "contenders").out for name in names)
+
+
+def test_a_model_is_shown_as_a_table_at_any_size(command: Command) -> None:
+    model = json.loads(command("show", "resnet50", "--as", "table", "--input", "3x320x320", "--json").out)
+    assert model["parameters"] == sum(layer["parameters"] for layer in model["layers"]) == 25_557_032
+    assert model["macs"] == sum(layer["macs"] for layer in model["layers"])
+    assert set(model["layers"][0]) >= {"name", "kind", "output", "parameters", "macs"}
+    assert model["layers"][0]["output"] == [64, 160, 160]
+    text = command("show", "resnet50").out
+    assert "25,557,032" in text and "stage1" in text
+
+
+def test_classes_are_settable(command: Command) -> None:
+    model = json.loads(command("show", "resnet18", "--classes", "7", "--json").out)
+    assert model["layers"][-1]["output"] == [7]
+
+
+def test_the_doctor_says_what_is_here_and_how_noisy_it_is(command: Command) -> None:
+    found = json.loads(command("doctor", "--json", "--seconds", "0.2").out)
+    assert set(found) == {"frameworks", "compiler", "machine", "measures", "noise", "advice"}
+    assert {each["name"] for each in found["frameworks"]} >= {"torch", "tensorflow"}
+    text = command("doctor", "--seconds", "0.2")
+    assert text.code == 0 and "What can be measured" in text.out and "Noise now" in text.out
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("1.5 h", 5400),
+                                               ("2min", 120), ("1m 30s", 90), ("0.5s", 0.5)])
+def test_durations_are_read_kindly(text: str, seconds: float) -> None:
+    assert options.Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "5x", "-3", "0", "5m later", "1d"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="write 90s, 5m or 1h30m"):
+        options.Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize(("text", "share"), [("2%", 0.02), ("2 %", 0.02), ("0.02", 0.02), (".5%", 0.005)])
+def test_percentages_are_read_kindly(text: str, share: float) -> None:
+    assert options.Share().convert(text, None, None) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["2", "0", "0%", "100%", "two", "-1%", "2%%"])
+def test_what_is_no_percentage_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"write 2% or 0\.02"):
+        options.Share().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["3x64x32", "3X64X32", "3,64,32"])
+def test_shapes_are_read_kindly(text: str) -> None:
+    assert options.InputShape().convert(text, None, None) == (3, 64, 32)

@@ -1,0 +1,71 @@
+"""The printed PyTorch code runs on its own and computes what the graph says."""
+
+import inspect
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from photofinish import models, weights  # noqa: E402
+from photofinish.frameworks import Setup, load, native_source  # noqa: E402
+from photofinish.graph import Graph  # noqa: E402
+
+BATCH = 4
+
+
+def executed(graph: Graph) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(native_source("torch", graph), namespace)
+    return namespace
+
+
+def with_canonical_weights(model: Any, state: dict[str, np.ndarray]) -> Any:
+    """The state dictionary has the canonical names, but for PyTorch's running_var and its counter."""
+    named = {name.split("/", 1)[1].replace("running_variance", "running_var"): torch.tensor(values)
+             for name, values in state.items()}
+    missing, unexpected = model.load_state_dict(named, strict=False)
+    assert not unexpected
+    assert all(name.endswith("num_batches_tracked") for name in missing)
+    return model
+
+
+@pytest.mark.parametrize("name", models.all_models())
+def test_printed_code_computes_what_the_contender_computes(name: str) -> None:
+    graph = models.find(name).small()
+    state, batch = weights.perturbed_state(graph), weights.draw_batch(graph, BATCH, seed=0)
+    printed = executed(graph)
+    assert printed["GRAPH"] == graph.digest
+    model = with_canonical_weights(printed["Model"](), state).eval()
+    with torch.no_grad():
+        outputs = model(*(torch.tensor(batch[key]) for key, _ in graph.inputs))
+    contestant = load("torch")(Setup("eager"))
+    contestant.build(graph, BATCH)
+    contestant.put(state)
+    expected = contestant.read(contestant.infer(contestant.feed(batch)))
+    assert list(expected) == ["output/" + key for key in graph.outputs]
+    for values, output in zip(expected.values(), outputs if isinstance(outputs, tuple) else (outputs,)):
+        np.testing.assert_allclose(output.numpy(), values, rtol=1e-5, atol=1e-6 * np.abs(values).max())
+
+
+def test_full_size_has_the_graphs_parameters() -> None:
+    graph = models.find("resnet18").graph()
+    printed = executed(graph)
+    assert printed["GRAPH"] == graph.digest
+    assert sum(each.numel() for each in printed["Model"]().parameters()) == graph.parameter_count
+
+
+def test_the_training_loop_in_its_docstring_trains() -> None:
+    graph = models.find("digits_cnn").small()
+    printed = executed(graph)
+    torch.manual_seed(0)
+    batch = weights.draw_batch(graph, BATCH, seed=0)
+    pair = torch.tensor(batch["image"]), torch.tensor(batch["label"], dtype=torch.int64)
+    seen: list[float] = []
+    loop = [line for line in inspect.cleandoc(printed["__doc__"]).splitlines() if line.startswith("    ")]
+    code = textwrap.dedent("\n".join([*loop, "        seen.append(loss.item())"]))
+    exec(code, dict(printed, batches=[pair] * 10, seen=seen))
+    assert len(seen) == 10
+    assert seen[-1] < seen[0] / 2
