@@ -1,5 +1,6 @@
 """The command line as a newcomer meets it: every wrong use is one clear message, exit code 2, no traceback."""
 
+import io
 import json
 import os
 import re
@@ -13,10 +14,13 @@ from typing import Any
 
 import click
 import pytest
+from rich.console import Console
 
 from photofinish import environments
 from photofinish.cli import options
+from photofinish.cli.live import Watcher
 from photofinish.models import all_models
+from photofinish.values import Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
 
@@ -269,3 +273,37 @@ def test_what_is_no_percentage_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["3x64x32", "3X64X32", "3,64,32"])
 def test_shapes_are_read_kindly(text: str) -> None:
     assert options.InputShape().convert(text, None, None) == (3, 64, 32)
+
+
+EVENTS = (Progress("certify", "rehearsal: a:b: first steps (train)", "a:b", "train", estimates={"a:b": 0.2}),
+          Progress("plan", "a pilot of 3 launches", done=0, total=3, seconds_left=200.0),
+          Progress("block", "launch 1, round 2 of 8", done=2, total=8),
+          Progress("failure", "c:d: crash: exit code 1", "c:d"),
+          Progress("launch", "1 launches done (train)", task="train", done=1, total=3, seconds_left=125.0,
+                   estimates={"a:b": 0.1, "e:f": 0.4}))
+
+
+def told(terminal: bool) -> str:
+    screen = io.StringIO()
+    with Watcher(Console(file=screen, force_terminal=terminal, width=100, color_system=None)) as watcher:
+        for event in EVENTS:
+            watcher(event)
+        if terminal:
+            screen = io.StringIO()
+            Console(file=screen, width=100).print(watcher.view())
+    return screen.getvalue()
+
+
+def test_the_live_view_shows_how_far_it_is_the_estimates_and_what_failed() -> None:
+    lines = told(terminal=True).splitlines()
+    assert "1 of 3 launches" in lines[0] and "round 2 of 8" in lines[0] and "2 min 5 s of the budget left" in lines[0]
+    assert [line.split() for line in lines if line.startswith(("a:b", "e:f"))] == [
+        ["a:b", "100", "ms"], ["e:f", "400", "ms"]]
+    assert "! c:d: crash: exit code 1" in lines
+
+
+def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:
+    lines = [re.sub(r"^\[\d+:\d\d\] ", "", line) for line in told(terminal=False).splitlines()]
+    assert lines[0] == "rehearsal: a:b: first steps (train): a:b 200 ms"
+    assert lines[-1] == "1 launches done (train): a:b 100 ms, e:f 400 ms"
+    assert len(lines) == 4 and not any("round" in line for line in lines)
