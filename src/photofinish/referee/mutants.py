@@ -27,6 +27,10 @@ def _kept_fraction(value: float) -> float:
     return 1 - (1 - value) * 1.01
 
 
+def _more(value: float) -> float:
+    return value * 1.01 or 0.01
+
+
 # float fields by name; any other grows by 1 %, or from 0 to 0.01
 FLOATS: Mapping[str, Callable[[float], float]] = {
     "epsilon": lambda value: 2 * value,
@@ -66,7 +70,7 @@ def _changes(name: str, old: Any, specs: Sequence[Spec]) -> Iterator[tuple[str, 
         least = 0 if name == "padding" else 1
         yield from (("", new) for new in (old + 1, old - 1) if new >= least)
     elif isinstance(old, float):
-        yield "", FLOATS.get(name, lambda value: value * 1.01 or 0.01)(old)
+        yield "", FLOATS.get(name, _more)(old)
     elif isinstance(old, str):
         words = WORDS.get(name) or sorted({axis for spec in specs for axis in spec.axes})
         yield from (("", word) for word in words if word != old)

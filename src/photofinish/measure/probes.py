@@ -1,0 +1,169 @@
+"""The probes of the audit: small computations that show what a contender really runs with.
+
+Nothing is believed that a flag says: operands whose last bits are known show the precision of products,
+numbers near the smallest ones show what becomes of denormals, CPU time over wall time shows threads.
+What was seen is returned as plain JSON data; `referee.audit` judges it.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import numpy as np
+
+from photofinish.frameworks import Contestant, Unsupported
+
+SIZE = 128  # of the square matrices; also the elements that hold mantissa bits
+IMAGES, CHANNELS, SIDE = 4, 32, 16  # of the convolution
+BITS = 23  # explicit mantissa bits of float32
+FAR = 2.0 ** 40  # beyond float16, within every format with eight bits of exponent
+BUSY_SIZE = 1024  # a matrix product that is worth all threads
+BUSY_LOOPS, BUSY_SECONDS = 5, 0.1
+
+Clock = Callable[[], float]
+
+
+def run(contestant: Contestant) -> Dict[str, Any]:
+    """All probes on one contestant. A probe it cannot run reads {"unsupported": reason}."""
+    return {
+        "matmul": _try(precision, contestant, "matmul"),
+        "conv": _try(precision, contestant, "conv"),
+        "denormals": _try(denormals, contestant),
+        "threads": _try(threads, contestant),
+        "facts": contestant.facts(),
+        "evidence": _try(lambda each: each.evidence(), contestant),
+    }
+
+
+def _try(probe: Callable[..., Dict[str, Any]], *arguments: Any) -> Dict[str, Any]:
+    try:
+        return probe(*arguments)
+    except Unsupported as reason:
+        return {"unsupported": str(reason)}
+
+
+def precision(contestant: Contestant, primitive: str) -> Dict[str, Any]:
+    """How exact the products of "matmul" or "conv" are.
+
+    `left_bits` and `right_bits`: explicit mantissa bits of each operand that survive a product with 1;
+    `error`: relative r.m.s. error of random products; `wide`: whether operands beyond float16 survive;
+    `dtype`: that of the result.
+    """
+    product, operands, one = PRODUCTS[primitive]
+    bits = 1.0 + 2.0 ** -(np.arange(SIZE) % BITS + 1.0)
+    left, right = operands(np.random.RandomState(0))
+
+    def computed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+        return contestant.probe(primitive, {"a": a, "b": b})["result"]
+
+    result, exact = computed(left, right), product(left, right)
+    far = computed(left * FAR, right / FAR)
+    return {
+        "left_bits": _surviving(computed(*one(bits, True)), one(bits, True), product),
+        "right_bits": _surviving(computed(*one(bits, False)), one(bits, False), product),
+        "error": _relative(result, exact),
+        "wide": bool(np.isfinite(far).all()) and _relative(far, exact) < 0.5,
+        "dtype": str(result.dtype),
+    }
+
+
+def _surviving(result: np.ndarray, operands: Tuple[np.ndarray, np.ndarray],
+               product: Callable[..., np.ndarray]) -> int:
+    """The largest k such that 1 + 2**-j came through unharmed for every j up to k."""
+    exact = product(*operands)
+    for bit in range(1, BITS + 1):
+        holds = exact == 1.0 + 2.0 ** -bit
+        if not (result[holds] == exact[holds]).all():
+            return bit - 1
+    return BITS
+
+
+def _relative(result: np.ndarray, exact: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        error = np.sqrt(np.mean(np.square(result.astype(np.float64) - exact)) / np.mean(np.square(exact)))
+    return float(error) if np.isfinite(error) else 1.0
+
+
+def _matrices(generator: np.random.RandomState) -> Tuple[np.ndarray, np.ndarray]:
+    return _float32(generator.standard_normal((SIZE, SIZE))), _float32(generator.standard_normal((SIZE, SIZE)))
+
+
+def _one_matrix(bits: np.ndarray, left: bool) -> Tuple[np.ndarray, np.ndarray]:
+    """The bits times an identity, on the side asked for."""
+    values, identity = np.tile(bits, (SIZE, 1)), np.eye(SIZE)
+    return (values, identity) if left else (identity, values)
+
+
+def _images(generator: np.random.RandomState) -> Tuple[np.ndarray, np.ndarray]:
+    return (_float32(generator.standard_normal((IMAGES, CHANNELS, SIDE, SIDE))),
+            _float32(generator.standard_normal((CHANNELS, CHANNELS, 3, 3))))
+
+
+def _one_image(bits: np.ndarray, left: bool) -> Tuple[np.ndarray, np.ndarray]:
+    """Images that hold the bits under a kernel that copies; or one lit pixel under kernels that hold them."""
+    if left:
+        kernel = np.zeros((CHANNELS, CHANNELS, 3, 3))
+        kernel[np.arange(CHANNELS), np.arange(CHANNELS), 1, 1] = 1.0
+        return np.resize(bits, (IMAGES, CHANNELS, SIDE, SIDE)), kernel
+    image = np.zeros((IMAGES, CHANNELS, SIDE, SIDE))
+    image[:, 0, SIDE // 2, SIDE // 2] = 1.0
+    return image, np.resize(bits, (CHANNELS, CHANNELS, 3, 3))
+
+
+def _convolved(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """A 3x3 convolution with padding 1, in float64."""
+    padded = np.pad(np.asarray(image, np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)), mode="constant")
+    height, width = image.shape[2:]
+    result = np.zeros((len(image), len(kernel), height, width))
+    for row in range(3):
+        for column in range(3):
+            window = padded[:, :, row:row + height, column:column + width]
+            result += np.einsum("nchw,oc->nohw", window, kernel[:, :, row, column])
+    return result
+
+
+def _float32(values: np.ndarray) -> np.ndarray:
+    """Values that float32 holds exactly, in float64."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+PRODUCTS = {
+    "matmul": (np.matmul, _matrices, _one_matrix),
+    "conv": (_convolved, _images, _one_image),
+}  # type: Dict[str, Tuple[Callable[..., np.ndarray], Callable[..., Any], Callable[..., Any]]]
+
+
+def denormals(contestant: Contestant) -> Dict[str, Any]:
+    """Whether float32 numbers below 1.2e-38 survive as results and as operands of a product."""
+    def product(a: float, b: float) -> bool:
+        operands = {"a": np.full(64, a, np.float32), "b": np.full(64, b, np.float32)}
+        return bool((contestant.probe("multiply", operands)["result"] != 0).all())
+    return {"results_kept": product(1e-30, 1e-10), "operands_kept": product(1e-40, 1e10)}
+
+
+def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock = time.perf_counter) -> Dict[str, Any]:
+    """CPU seconds per second while a large matrix product repeats (the most of a few tries, as other
+    processes can only lessen it), threads of the process, and the CPUs it may use."""
+    a = np.random.RandomState(0).standard_normal((BUSY_SIZE, BUSY_SIZE)).astype(np.float32)
+    operands = {"a": a, "b": a}
+    contestant.probe("matmul", operands)
+    most = 0.0
+    for _ in range(BUSY_LOOPS):
+        cpu_start, wall_start = cpu(), wall()
+        while wall() - wall_start < BUSY_SECONDS:
+            contestant.probe("matmul", operands)
+        most = max(most, (cpu() - cpu_start) / (wall() - wall_start))
+    return {"busy": most, "alive": _threads_alive(), "allowed": _cpus_allowed()}
+
+
+def _threads_alive() -> Optional[int]:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    return int(status.read_text().split("Threads:")[1].split()[0])
+
+
+def _cpus_allowed() -> Optional[int]:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None

@@ -1,0 +1,133 @@
+"""The audit: what the probes saw of each contender in, `values.Finding` out, with a warning wherever a
+matched race is not matched."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import log2
+from typing import Any
+
+from photofinish.values import Case, Finding
+
+Probes = Mapping[str, Mapping[str, Any]]  # what measure.probes.run returned, by contender
+
+ROUNDING = 0.29  # relative r.m.s. error of products of random operands rounded to m bits, times 2**m
+EMPTY, FULL = 0.7, 1.15  # of the threads asked for: outside, the contender uses fewer, or more
+FEW_FAULTS, MANY_FAULTS = 10.0, 100.0  # minor page faults a step
+
+# least mantissa bits -> the format, by whether it reaches beyond float16
+FORMATS = ((30, "float64", "float64"), (17, "float32", "float32"), (9, "TF32", "float16"), (6, "bfloat16", "float8"))
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One question of the audit: which probe answers it, how to say the answer, and what the case asks for."""
+
+    name: str
+    probe: str
+    how: str
+    say: Callable[[Mapping[str, Any]], str]
+    expected: Callable[[Case], str] = lambda case: ""
+
+
+def findings(probes: Probes, case: Case) -> tuple[Finding, ...]:
+    """Every topic for every contender. In regime "matched" what differs from the case, or between
+    contenders, carries a warning."""
+    found: list[Finding] = []
+    for topic in TOPICS:
+        lines = [_finding(topic, contender, seen[topic.probe], case) for contender, seen in probes.items()]
+        found += _warned(lines) if case.regime == "matched" else lines
+    found += _threads(probes, case)
+    for part in ("evidence", "facts"):
+        found += [Finding(contender, key, _spoken(value), how=HOW[part])
+                  for contender, seen in probes.items() for key, value in seen[part].items()]
+    return tuple(found)
+
+
+def page_faults(per_step: Mapping[str, float], regime: str = "matched") -> tuple[Finding, ...]:
+    """The effect of the allocator, by contender. Many faults where others have none distort a matched race."""
+    calm = [contender for contender, faults in per_step.items() if faults < FEW_FAULTS]
+    lines = []
+    for contender, faults in per_step.items():
+        warning = ""
+        if regime == "matched" and faults > MANY_FAULTS:
+            others = f", while {', '.join(calm)} faults in none" if calm else ""
+            warning = f"memory is handed back and faulted in again at each step{others}: use the allocator settings " \
+                      "of the regime, or jemalloc by preload"
+        lines.append(Finding(contender, "page faults", f"{faults:.0f} a step", "none" if regime == "matched" else "",
+                             "minor faults counted over the timed steps", warning))
+    return tuple(lines)
+
+
+def mantissa_bits(seen: Mapping[str, Any]) -> float:
+    """Explicit mantissa bits of products: what operands keep, or what random products show if that is less."""
+    by_error = -log2(max(seen["error"], 2.0 ** -60) / ROUNDING)
+    kept = min(seen["left_bits"], seen["right_bits"])
+    return by_error if by_error > 30 else min(float(kept), by_error)
+
+
+def _precision(seen: Mapping[str, Any]) -> str:
+    bits = mantissa_bits(seen)
+    for least, wide, narrow in FORMATS:
+        if bits >= least:
+            return wide if seen["wide"] else narrow
+    return f"{max(bits, 0):.0f} bits of mantissa"
+
+
+def _denormals(seen: Mapping[str, Any]) -> str:
+    lost = [name for name in ("results", "operands") if not seen[name + "_kept"]]
+    return f"{' and '.join(lost)} flushed to zero" if lost else "kept"
+
+
+BITS_HOW = "products whose last mantissa bits are known, and random ones against float64"
+TOPICS = (
+    Topic("matrix products", "matmul", BITS_HOW, _precision, lambda case: case.precision),
+    Topic("convolutions", "conv", BITS_HOW, _precision, lambda case: case.precision),
+    Topic("result type", "matmul", "the type of a matrix product's result", lambda seen: str(seen["dtype"]),
+          lambda case: case.precision),
+    Topic("denormals", "denormals", "products near 1e-40", _denormals),
+)
+HOW = {"evidence": "seen in the framework's own records", "facts": "as the framework reports it"}
+
+
+def _finding(topic: Topic, contender: str, seen: Mapping[str, Any], case: Case) -> Finding:
+    found = f"not known: {seen['unsupported']}" if "unsupported" in seen else topic.say(seen)
+    return Finding(contender, topic.name, found, topic.expected(case), topic.how)
+
+
+def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
+    """Lines of one topic, with what is not as asked, or not the same for all."""
+    lines = list(lines)
+    known = [line for line in lines if not line.found.startswith("not known")]
+    differs = len({line.found for line in known}) > 1
+    for line in lines:
+        if line not in known:
+            yield replace(line, warning="could not be probed, so nothing vouches for it")
+        elif line.expected and line.found != line.expected:
+            yield replace(line, warning=f"the race asks for {line.expected}")
+        elif differs:
+            others = "; ".join(f"{other.contender}: {other.found}" for other in known if other.found != line.found)
+            yield replace(line, warning=f"differs between contenders ({others})")
+        else:
+            yield line
+
+
+def _threads(probes: Probes, case: Case) -> Iterator[Finding]:
+    for contender, seen in probes.items():
+        used = seen["threads"]
+        how = "CPU seconds per second of a large matrix product"
+        if "unsupported" in used:
+            yield Finding(contender, "threads", f"not known: {used['unsupported']}", str(case.threads), how)
+            continue
+        share = used["busy"] / case.threads
+        warning = ""
+        if case.regime == "matched" and case.device == "cpu" and not EMPTY <= share <= FULL:
+            warning = f"uses {'more' if share > 1 else 'fewer'} threads than the {case.threads} of the race"
+        found = f"{used['busy']:.2f} busy"
+        found += f" of {used['alive']} in the process" if used["alive"] else ""
+        yield Finding(contender, "threads", found, str(case.threads), how, warning)
+
+
+def _spoken(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_spoken(each)}" for key, each in value.items())
+    return ", ".join(map(_spoken, value)) if isinstance(value, (list, tuple)) else str(value)
