@@ -275,7 +275,8 @@ def _reads(nodes: Sequence[Node]) -> "Counter[str]":
 
 def _returned(graph: Graph) -> Tuple[str, ...]:
     """What the forward returns: the outputs, and whatever else a loss looks at (None in inference)."""
-    return tuple(OrderedDict.fromkeys(graph.outputs + tuple(loss.prediction for loss in graph.losses)))
+    seen = OrderedDict.fromkeys(loss.prediction for loss in graph.losses)
+    return graph.outputs + tuple(name for name in seen if name not in graph.outputs)
 
 
 class Writer:

@@ -99,23 +99,30 @@ class Population:
         (spec,) = graph.input_specs(node)
         self.count = batch * int(np.prod(spec.shape)) // spec.size("C")
         self.momentum = node.layer.momentum  # type: ignore[attr-defined]
-        self.name = dict(node.state)["running_variance"]
-        self.tensor = tensors[native_path(self.name)]
+        self.variance = tensors[native_path(dict(node.state)["running_variance"])]
         self.updates = tensors[native_path(node.name) + ".num_batches_tracked"]
 
     def begin(self) -> None:
-        """Remembers the variance that was put just now."""
-        self.start = _array(self.tensor).astype(np.float64)
+        """From here on, updates count from the present variance."""
+        self.start = self.variance.clone().double()
+        self.updates.zero_()
 
-    def variance(self) -> np.ndarray:
-        kept = self.momentum ** int(self.updates) * self.start
-        sample = _array(self.tensor)
-        return np.asarray(kept + (sample - kept) * (self.count - 1) / self.count, sample.dtype)
+    def settle(self) -> None:
+        """Turns what training has added since `begin` into the population's."""
+        if int(self.updates):
+            kept = self.momentum ** int(self.updates) * self.start
+            self.variance.copy_(kept + (self.variance.double() - kept) * (self.count - 1) / self.count)
+            self.begin()
 
 
 def _array(tensor: Any) -> np.ndarray:
     """A copy in canonical layout."""
     return np.array(tensor.detach().cpu().numpy(), order="C")
+
+
+def _gradient(parameter: Any) -> np.ndarray:
+    """Zeros where none arrived."""
+    return _array(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
 
 
 class Contestant(frameworks.Contestant):
@@ -132,9 +139,9 @@ class Contestant(frameworks.Contestant):
             raise Unsupported("torch takes layout=contiguous or channels_last, not {}".format(setup.options))
         if setup.precision not in FLOATS:
             raise Unsupported("torch trains in float32 or float64 here, not {}".format(setup.precision))
-        self.device = torch.device(setup.device)
-        if self.device.type not in ("cpu", "cuda"):
+        if setup.device.split(":")[0] not in ("cpu", "cuda"):
             raise Unsupported("torch runs on cpu or cuda here, not {}".format(setup.device))
+        self.device = torch.device(setup.device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise Unsupported("this PyTorch ({}) sees no CUDA device".format(torch.__version__))
         self.dtype = FLOATS[setup.precision]
@@ -172,7 +179,6 @@ class Contestant(frameworks.Contestant):
         tensors = self.model.state_dict(keep_vars=True)
         self.parameters = {name: tensors[native_path(name)] for name in graph.parameters}
         self.state = {name: tensors[native_path(name)] for name in graph.state}
-        self.counters = [tensor for name, tensor in tensors.items() if name.endswith("num_batches_tracked")]
         self.populations = [Population(node, graph, batch, tensors) for node in graph.nodes
                             if getattr(node.layer, "running_variance", "") == "population"]
         self.steps = 0
@@ -186,8 +192,7 @@ class Contestant(frameworks.Contestant):
             for group, tensors in (("parameter/", self.parameters), ("state/", self.state)):
                 for name, tensor in tensors.items():
                     tensor.copy_(self._tensor(arrays[group + name]))
-            for counter in self.counters:
-                counter.zero_()
+            self.model.zero_grad()
             for slot, name, tensor in self._slots():
                 key = slot + "/" + name
                 tensor.copy_(self._tensor(arrays[key])) if key in arrays else tensor.zero_()
@@ -211,11 +216,18 @@ class Contestant(frameworks.Contestant):
                 yield slot, name, state.setdefault(SLOTS[slot], torch.zeros_like(parameter.detach()))
 
     def get(self) -> Arrays:
+        self._settle()
         arrays = {"parameter/" + name: _array(tensor) for name, tensor in self.parameters.items()}
         arrays.update({"state/" + name: _array(tensor) for name, tensor in self.state.items()})
-        arrays.update({"state/" + each.name: each.variance() for each in self.populations})
-        arrays.update({slot + "/" + name: _array(tensor) for slot, name, tensor in self._slots()})
+        for slot, name, tensor in self._slots():
+            gradient = self.parameters[name].grad
+            unused = getattr(self.rule, "momentum", None) == 0 and gradient is not None  # then the buffer is idle
+            arrays[slot + "/" + name] = _array(gradient if unused else tensor)
         return dict(arrays, step=np.array(self.steps, np.int64))
+
+    def _settle(self) -> None:
+        for population in self.populations:
+            population.settle()
 
     def feed(self, arrays: Arrays) -> Batch:
         inputs, targets = (tuple(self._tensor(arrays[name]) for name, _ in group if name in arrays)
@@ -240,6 +252,7 @@ class Contestant(frameworks.Contestant):
 
     def infer(self, batch: Batch) -> Any:
         if self.model.training:
+            self._settle()
             self.model.eval()
         with torch.inference_mode():
             return self.forward(*batch.inputs)
@@ -250,8 +263,7 @@ class Contestant(frameworks.Contestant):
         self.model.zero_grad()
         loss, outputs = self.objective(self.model, *batch.all)
         loss.backward()
-        arrays = {"gradient/" + name: _array(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
-                  for name, tensor in self.parameters.items()}
+        arrays = {"gradient/" + name: _gradient(tensor) for name, tensor in self.parameters.items()}
         self.model.zero_grad()
         for buffer, before in zip(self.model.buffers(), buffers):
             buffer.copy_(before)
