@@ -44,7 +44,8 @@ def install(folder: Path, extras: str) -> None:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     pinned = dict(os.environ, PIP_CONSTRAINT="constraints.txt")
     if subprocess.run([*pip, "uv"], cwd=ROOT, env=pinned).returncode == 0:
-        command = [str(python), "-m", "uv", "pip", "install", "--python", str(python), *target]
+        # compiled now, not by the first process that imports it: a race times imports
+        command = [str(python), "-m", "uv", "pip", "install", "--compile-bytecode", "--python", str(python), *target]
         if subprocess.run(command, cwd=ROOT, env=uv_environment(python)).returncode == 0:
             return
         print("uv could not install everything; trying pip", file=sys.stderr)
