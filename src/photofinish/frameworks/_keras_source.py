@@ -18,6 +18,7 @@ from photofinish.optimizers import SGD, Adam, Optimizer
 
 # tf.function's options by mode; None: plain eager Python
 MODES: Dict[str, Optional[Dict[str, Any]]] = {"eager": None, "graph": {}, "xla": {"jit_compile": True}}
+PLAIN = SGD()
 
 
 def native_axes(axes: str) -> str:
@@ -121,7 +122,8 @@ def _padding(use: Use, dilation: Sequence[int] = (1, 1)) -> Tuple[Optional[str],
     Trailing padding is what the windows read: rows that none reads are left out, and those that a last
     window reads beyond the layer's own padding (ceil) are put in.
     """
-    amounts, same = [], []
+    amounts: List[Tuple[int, int]] = []
+    same = []
     for axis, letter in enumerate("HW"):
         size, count, stride = use.spec.size(letter), use.out.size(letter), use.layer.stride[axis]
         span = (count - 1) * stride + dilation[axis] * (use.layer.kernel[axis] - 1) + 1
@@ -177,18 +179,18 @@ def _average_pool(use: Use) -> Printed:
     if not padded or (same and not layer.count_padding):
         return [use.keras("AveragePooling2D", _square(layer.kernel), strides=_square(layer.stride), padding=same)]
     # Keras divides by the whole window once the image is padded: put the divisors right at the edges
-    shares, amounts = [], []
+    shares, ends = [], []
     for axis, letter in enumerate("HW"):
         first, last, size = layer.padding[axis], layer.padding[2 + axis], use.spec.size(letter)
         starts = np.arange(use.out.size(letter)) * layer.stride[axis] - first
         stops = starts + layer.kernel[axis]
         low, high = (-first, size + last) if layer.count_padding else (0, size)
         shares.append((layer.kernel[axis] / (np.minimum(stops, high) - np.maximum(starts, low))).tolist())
-        amounts.append((first, max(0, int(stops[-1]) - size)))
+        ends.append((first, max(0, int(stops[-1]) - size)))
     pool = call("layers.AveragePooling2D", _square(layer.kernel), strides=_square(layer.stride), name=use.name)
     edges = [] if set(shares[0] + shares[1]) == {1.0} else [
         "layers.Rescaling(np.outer({}, {})[..., None], name={})({{0}})".format(*shares, _show(use.name + ".edges"))]
-    return _zero_padding(use, (amounts[0], amounts[1])) + [pool + "({0})"] + edges
+    return _zero_padding(use, (ends[0], ends[1])) + [pool + "({0})"] + edges
 
 
 def _adaptive_average_pool(use: Use) -> Printed:
@@ -317,8 +319,8 @@ class Adam(keras.optimizers.Adam):
         mean, square = self._momentums[index], self._velocities[index]
         gradient = tf.convert_to_tensor(gradient)
         step = tf.cast(self.iterations + 1, tf.float64)  # in float32, 1 - 0.999 is off by 1e-5
-        correction = tf.sqrt(1 - tf.cast(self.beta_2, tf.float64) ** step)
-        rate = tf.cast(learning_rate, tf.float64) * correction / (1 - tf.cast(self.beta_1, tf.float64) ** step)
+        correction = tf.sqrt(1 - tf.constant(self.beta_2, tf.float64) ** step)
+        rate = tf.cast(learning_rate, tf.float64) * correction / (1 - tf.constant(self.beta_1, tf.float64) ** step)
         mean.assign_add((gradient - mean) * (1 - self.beta_1))
         square.assign_add((gradient * gradient - square) * (1 - self.beta_2))
         epsilon = tf.cast(self.epsilon * correction, variable.dtype)
@@ -452,10 +454,9 @@ def _optimizer(optimizer: Optimizer) -> str:
     raise Unsupported("no Keras optimizer for {}".format(type(optimizer).__name__))
 
 
-def source(graph: Graph, optimizer: Optional[Optimizer] = None, mode: str = "graph") -> str:
-    """A module with `model`, `infer` and, given an optimizer and a loss, `train_step` and `gradients`.
-
-    Raises Unsupported, naming the layer.
+def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph") -> str:
+    """A module with `model` and `infer`; `loss_of` where the graph has a loss; `optimizer` and `train_step`
+    unless the optimizer is None. Raises Unsupported, naming the layer.
     """
     writer = Writer(graph)
     of = writer.variables
@@ -477,18 +478,18 @@ def source(graph: Graph, optimizer: Optional[Optimizer] = None, mode: str = "gra
     made = keras_model(wanted) + (", " + keras_model(inferred) if split else "")
     parts = [_function("build", [], lines + ["return " + made]),
              "\n{} = build()\n".format("model, inference" if split else "model")]
-    if optimizer is not None and graph.losses:
-        arguments = inputs + targets
-        parts += [
-            "optimizer = {}\noptimizer.build(model.trainable_variables)\n".format(_optimizer(optimizer)),
-            _function("loss_of", ["outputs"] + targets,
-                      ["return " + " + ".join(_loss(term, of[term.target]) for term in graph.losses)]),
-            _function("train_step", arguments, [
-                "with tf.GradientTape() as tape:",
-                "    loss = loss_of(model({}, training=True), {})".format(argument, ", ".join(targets)),
-                "gradients = tape.gradient(loss, model.trainable_variables)",
-                "optimizer.apply(gradients, model.trainable_variables)",
-                "return loss"], decorator)]
+    if graph.losses:
+        parts.append(_function("loss_of", ["outputs"] + targets, [
+            "return " + " + ".join(_loss(term, of[term.target]) for term in graph.losses)]))
+    if graph.losses and optimizer is not None:
+        parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(_optimizer(optimizer)))
+        parts.append(_function("train_step", inputs + targets, [
+            "with tf.GradientTape() as tape:",
+            "    loss = loss_of(model({}, training=True), {})".format(argument, ", ".join(targets)),
+            "gradients = tape.gradient(",
+            "    loss, model.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)",
+            "optimizer.apply(gradients, model.trainable_variables)",
+            "return loss"], decorator))
     parts.append(_function("infer", inputs, ["return {}({}, training=False)".format(
         "inference" if split else "model", argument)], decorator))
     text = "\n".join(writer.bodies + parts)

@@ -9,7 +9,7 @@
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own, in three modes.
 
-The model and the step are the code that _keras_source.py prints; here it is executed and fed.
+The model and the step are the code that _py prints; here it is executed and fed.
 """
 
 import linecache
@@ -20,25 +20,22 @@ import numpy as np
 
 from photofinish import frameworks, layers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks import _keras_source as keras_source
+from photofinish.frameworks._keras_source import MODES, feature_orders, is_depthwise, native_axes, native_source
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 from photofinish.optimizers import SGD, Optimizer
 
+__all__ = ["Contestant", "native_source"]
+
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import keras
+import tensorflow as tf
 
 OWN_NAMES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias", "bias": "bias",
              "moving_mean": "running_mean", "moving_variance": "running_variance"}  # Keras' -> the graph's
 SLOTS = {"velocity": "momentums", "moment1": "_momentums", "moment2": "_velocities"}  # where Keras keeps them
-
-
-def native_source(graph: Graph) -> str:
-    """The Keras code of a graph with a training step. Raises Unsupported, naming the layer."""
-    return keras_source.source(graph, SGD())
 
 
 class Place:
@@ -69,7 +66,7 @@ class Place:
 
 def _owners(graph: Graph, prefix: str = "") -> Iterator[Tuple[str, Node, Spec, Optional[np.ndarray]]]:
     """Every node that may own arrays, the bodies of scans included: name, node, input and feature order."""
-    orders = keras_source.feature_orders(graph)
+    orders = feature_orders(graph)
     for node in graph.nodes:
         yield prefix + node.name, node, graph.spec(node.inputs[0]), orders.get(node.inputs[0])
         if isinstance(node.layer, layers.Scan):
@@ -92,7 +89,7 @@ def places(graph: Graph, model: Any) -> Dict[str, Place]:
         declared = {each.name: each for each in layer.parameters(spec) + layer.state(spec)}[own]
         view, axes = None, ()  # type: Optional[Tuple[int, ...]], Tuple[int, ...]
         if isinstance(layer, layers.Conv) and own == "weight":
-            if keras_source.is_depthwise(layer, spec):  # (channels, 1, height, width) -> HWC and multiplier
+            if is_depthwise(layer, spec):  # (channels, 1, height, width) -> HWC and multiplier
                 view, axes = (layer.groups, -1) + layer.kernel, (2, 3, 0, 1)
             else:
                 axes = (2, 3, 1, 0)
@@ -103,15 +100,26 @@ def places(graph: Graph, model: Any) -> Dict[str, Place]:
     return found
 
 
+def _positions(graph: Graph, node: Node) -> int:
+    """How many values of each channel one sample brings to a node."""
+    spec = graph.spec(node.inputs[0])
+    return int(np.prod(spec.shape)) // spec.size("C")
+
+
+def _specs(arguments: Any) -> List[Any]:
+    """What tf.function tells traces apart by, without names."""
+    return [tf.TensorSpec(each.shape, each.dtype) for each in arguments]
+
+
 def _once(what: str, change: Callable[[], None]) -> None:
     """TensorFlow takes settings of the process before it starts only; the same again is fine."""
     try:
         change()
     except RuntimeError:
-        raise Unsupported("TensorFlow already runs in this process with other {}: start a new one".format(what))
+        raise Unsupported("TensorFlow already runs here with other {}: start a new process".format(what)) from None
 
 
-def _imitate(source: str, name: str) -> Dict[str, Any]:
+def _execute(source: str, name: str) -> Dict[str, Any]:
     """Executes generated code so that tracebacks show its lines."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     namespace: Dict[str, Any] = {"__name__": name}
@@ -124,8 +132,8 @@ class Contestant(frameworks.Contestant):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode not in keras_source.MODES:
-            raise Unsupported("TensorFlow has no mode {}: {}".format(setup.mode, ", ".join(keras_source.MODES)))
+        if setup.mode not in MODES:
+            raise Unsupported("TensorFlow has no mode {}: {}".format(setup.mode, ", ".join(MODES)))
         if setup.options:
             raise Unsupported("TensorFlow has no option {}".format(", ".join(setup.options)))
         if setup.precision not in ("float32", "float64"):
@@ -172,40 +180,39 @@ class Contestant(frameworks.Contestant):
         keras.utils.set_random_seed(self.setup.seed)
         self.graph = graph
         self.optimizer = optimizer
-        source = keras_source.source(graph, optimizer, self.setup.mode)
-        self.native = _imitate(source, "<keras {} {}>".format(self.setup.mode, graph.digest[:12]))
+        self.native = _execute(native_source(graph, optimizer, self.setup.mode),
+                               "<keras {} {}>".format(self.setup.mode, graph.digest[:12]))
         self.model = self.native["model"]
+        self.updater = self.native.get("optimizer")
         self.places = places(graph, self.model)
-        self.orders = keras_source.feature_orders(graph)
-        self.momentum = {  # of running variances to be converted, with the number of values in a batch
-            "state/{}.running_variance".format(node.name): (node.layer.momentum, batch * int(np.prod(spec.shape))
-                                                            // spec.size("C"))
-            for node in graph.nodes for spec in [graph.spec(node.inputs[0])]
+        self.orders = feature_orders(graph)
+        self.sampled = {  # running variances that Keras keeps otherwise: their momentum, and values in a batch
+            "state/{}.running_variance".format(node.name): (node.layer.momentum, batch * _positions(graph, node))
+            for node in graph.nodes
             if isinstance(node.layer, layers.BatchNorm) and node.layer.running_variance == "sample"}
         self.bound: Dict[str, Callable[..., Any]] = {}
 
     def _compiled(self, function: Callable[..., Any]) -> Any:
-        options = keras_source.MODES[self.setup.mode]
+        options = MODES[self.setup.mode]
         return function if options is None else tf.function(function, **options)
 
     def _bind(self, name: str, arguments: Tuple[Any, ...]) -> Callable[..., Any]:
         """The traced function for these arguments, looked up once: no step pays for a search of traces."""
         if name not in self.native:
             raise Unsupported("no {} without an optimizer and a loss".format(name))
-        function = self.native[name]
+        function: Callable[..., Any] = self.native[name]
         if self.setup.mode != "eager":
-            function = function.get_concrete_function(
-                *(tf.TensorSpec(each.shape, each.dtype) for each in arguments))
+            function = self.native[name].get_concrete_function(*_specs(arguments))
         self.bound[name] = function
         return function
 
     def _slots(self) -> Dict[str, Tuple[List[Any], float]]:
         """Slot -> Keras' variables for it, and the factor from canonical to Keras' values."""
-        if self.optimizer is None or "optimizer" not in self.native:
+        if self.optimizer is None or self.updater is None:
             return {}
         # Keras' velocity has the learning rate and the sign in it; without momentum it keeps none
         factor = -self.optimizer.learning_rate if isinstance(self.optimizer, SGD) else 1.0
-        kept = {slot: getattr(self.native["optimizer"], SLOTS[slot]) for slot in self.optimizer.slots}
+        kept = {slot: getattr(self.updater, SLOTS[slot]) for slot in self.optimizer.slots}
         return {slot: (variables, factor) for slot, variables in kept.items() if variables}
 
     def _trainable(self) -> List[Tuple[str, Place]]:
@@ -221,9 +228,9 @@ class Contestant(frameworks.Contestant):
                 given = arrays.get("{}/{}".format(slot, name), np.zeros(place.shape))
                 variable.assign(place.native(np.asarray(given) * factor))
         self.first_step = int(arrays.get("step", 0))
-        if "optimizer" in self.native:
-            self.native["optimizer"].iterations.assign(self.first_step)
-        self.first_variance = {name: np.array(arrays[name], np.float64) for name in self.momentum}
+        if self.updater is not None:
+            self.updater.iterations.assign(self.first_step)
+        self.first_variance = {name: np.array(arrays[name], np.float64) for name in self.sampled}
 
     def get(self) -> Arrays:
         arrays = {name: place.canonical(place.variable.numpy()) for name, place in self.places.items()}
@@ -231,8 +238,8 @@ class Contestant(frameworks.Contestant):
             for (name, place), variable in zip(self._trainable(), variables):
                 value = place.canonical(variable.numpy())
                 arrays["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
-        step = int(self.native["optimizer"].iterations.numpy()) if "optimizer" in self.native else self.first_step
-        for name, (momentum, count) in self.momentum.items() if step > self.first_step else ():
+        step = self.first_step if self.updater is None else int(self.updater.iterations.numpy())
+        for name, (momentum, count) in self.sampled.items() if step > self.first_step else ():
             # what is left of the variance that was put is as it was; the batches' share was divided by n, not n - 1
             rest = momentum ** (step - self.first_step) * self.first_variance[name]
             corrected = rest + (arrays[name] - rest) * (count / (count - 1.0))
@@ -245,7 +252,7 @@ class Contestant(frameworks.Contestant):
                      if name in arrays)
 
     def _to_device(self, array: np.ndarray, spec: Spec) -> Any:
-        axes = [0] + [1 + spec.axes.index(axis) for axis in keras_source.native_axes(spec.axes)]
+        axes = [0] + [1 + spec.axes.index(axis) for axis in native_axes(spec.axes)]
         dtype = self.setup.precision if array.dtype.kind == "f" else array.dtype
         return tf.constant(np.array(array.transpose(axes), dtype, order="C"))
 
@@ -258,14 +265,14 @@ class Contestant(frameworks.Contestant):
 
     def gradients(self, batch: Tuple[Any, ...]) -> Arrays:
         if "loss_of" not in self.native:
-            raise Unsupported("no gradients without an optimizer and a loss")
+            raise Unsupported("no gradients without a loss")
         count, model = len(self.graph.inputs), self.model
 
         def gradients(*tensors: Any) -> Any:
             with tf.GradientTape() as tape:
                 outputs = model(tensors[0] if count == 1 else list(tensors[:count]), training=True)
                 loss = self.native["loss_of"](outputs, *tensors[count:])
-            found = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
+            found = tape.gradient(loss, model.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
             return loss, outputs, [tf.convert_to_tensor(each) for each in found]
 
         if "gradients" not in self.native:
@@ -299,7 +306,7 @@ class Contestant(frameworks.Contestant):
         if tensor in self.orders:
             return array.take(np.argsort(self.orders[tensor]), 1)
         axes = self.graph.spec(tensor).axes
-        native = keras_source.native_axes(axes)
+        native = native_axes(axes)
         return np.ascontiguousarray(array.transpose([0] + [1 + native.index(axis) for axis in axes]))
 
     def device_memory(self) -> Optional[Dict[str, int]]:
@@ -320,18 +327,36 @@ class Contestant(frameworks.Contestant):
         return {"result": result.transpose(0, 3, 1, 2) if name == "conv" else result}
 
     def evidence(self) -> Dict[str, Any]:
-        """Of each function that has run: how often it was traced, and what it was compiled to."""
-        return {name: self._evidence(name) for name in self.bound}
+        found: Dict[str, Any] = {"layout": "channels_last", "compiled": self.setup.mode == "xla"}
+        return dict(found, **{name: self._seen(name, function) for name, function in self.bound.items()})
 
-    def _evidence(self, name: str) -> Dict[str, Any]:
+    def _seen(self, name: str, traced: Any) -> Dict[str, Any]:
+        """Of a function that has run: how often it was traced, and what became of it."""
         if self.setup.mode == "eager":
             return {"traces": 0}
-        traced, function = self.bound[name], self.native[name]
-        nodes = [node.op for node in traced.graph.as_graph_def().node]
-        found: Dict[str, Any] = {"traces": function.experimental_get_tracing_count(), "nodes": len(nodes),
-                                 "fused_batch_norms": sum("FusedBatchNorm" in op for op in nodes)}
-        if self.setup.mode == "xla":
-            arguments = [tf.TensorSpec(each.shape, each.dtype) for each in traced.inputs[:len(traced.structured_input_signature[0])]]
-            text = function.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
-            found.update(hlo_lines=text.count("\n"), fusions=text.count(" fusion("))
-        return found
+        function = self.native[name]
+        arguments = _specs(traced.structured_input_signature[0])
+        found = {"traces": function.experimental_get_tracing_count(),
+                 "graph_nodes": len(traced.graph.as_graph_def().node)}
+        if self.setup.mode == "graph":
+            return dict(found, kernels=self._kernels(function.python_function, arguments))
+        compiled = function.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
+        return dict(found, fused_kernels=compiled.count(" fusion("), library_calls=compiled.count(" custom-call("))
+
+    def _kernels(self, function: Callable[..., Any], arguments: Any) -> Dict[str, int]:
+        """The fused and oneDNN operations of a graph after TensorFlow's rewrites, with how many there are: seen
+        by running a fresh trace on zeros, whose effects are undone."""
+        from tensorflow.python.eager import context  # the rewritten graph has no public door
+        variables = self.model.variables + (self.updater.variables if self.updater is not None else [])
+        before = [variable.numpy() for variable in variables]
+        context.enable_graph_collection()
+        try:
+            tf.function(function)(*(tf.zeros(each.shape, each.dtype) for each in arguments))
+            metadata = context.export_run_metadata()
+        finally:
+            context.disable_graph_collection()
+            for variable, value in zip(variables, before):
+                variable.assign(value)
+        operations = [node.op for function in metadata.function_graphs for part in function.partition_graphs
+                      for node in part.node]
+        return {name: operations.count(name) for name in sorted(set(operations)) if "Mkl" in name or "Fused" in name}
