@@ -143,26 +143,34 @@ def denormals(contestant: Contestant) -> Dict[str, Any]:
     return {"results_kept": product(1e-30, 1e-10), "operands_kept": product(1e-40, 1e10)}
 
 
-def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock = time.perf_counter) -> Dict[str, Any]:
-    """CPU seconds per second while a large matrix product repeats (the most of a few tries, as other
-    processes can only lessen it), threads of the process, and the CPUs it may use."""
+def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock = time.perf_counter,
+            each: Optional[Callable[[], Dict[str, float]]] = None) -> Dict[str, Any]:
+    """How many threads work while a large matrix product repeats.
+
+    `at_once`: CPU seconds per second, the most of a few tries; other processes can only lessen it.
+    `taking_part`: (sum of c)**2 / (sum of c**2) over the CPU seconds c of each thread, which does not
+    depend on other processes, but counts threads that work in turn (None where not known).
+    `alive`: threads of the process; `allowed`: CPUs it may use.
+    """
+    each = each or _seconds_of_threads
     a = np.random.RandomState(0).standard_normal((BUSY_SIZE, BUSY_SIZE)).astype(np.float32)
     operands = {"a": a, "b": a}
     contestant.probe("matmul", operands)
-    most = 0.0
+    at_once, before = 0.0, each()
     for _ in range(BUSY_LOOPS):
         cpu_start, wall_start = cpu(), wall()
         while wall() - wall_start < BUSY_SECONDS:
             contestant.probe("matmul", operands)
-        most = max(most, (cpu() - cpu_start) / (wall() - wall_start))
-    return {"busy": most, "alive": _threads_alive(), "allowed": _cpus_allowed()}
+        at_once = max(at_once, (cpu() - cpu_start) / (wall() - wall_start))
+    spent = np.array([seconds - before.get(thread, 0.0) for thread, seconds in each().items()])
+    taking_part = float(spent.sum() ** 2 / np.square(spent).sum()) if spent.any() else None
+    return {"at_once": at_once, "taking_part": taking_part, "alive": len(spent) or None, "allowed": _cpus_allowed()}
 
 
-def _threads_alive() -> Optional[int]:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    return int(status.read_text().split("Threads:")[1].split()[0])
+def _seconds_of_threads() -> Dict[str, float]:
+    """CPU seconds of each living thread of this process, by its number (Linux; elsewhere nothing)."""
+    return {path.name: int((path / "schedstat").read_text().split()[0]) / 1e9
+            for path in Path("/proc/self/task").glob("*")}
 
 
 def _cpus_allowed() -> Optional[int]:

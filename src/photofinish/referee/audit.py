@@ -37,8 +37,8 @@ def findings(probes: Probes, case: Case) -> tuple[Finding, ...]:
         lines = [_finding(topic, contender, seen[topic.probe], case) for contender, seen in probes.items()]
         found += _warned(lines) if case.regime == "matched" else lines
     found += _threads(probes, case)
-    for part in ("evidence", "facts"):
-        found += [Finding(contender, key, _spoken(value), how=HOW[part])
+    for part, how in RECORDS.items():
+        found += [Finding(contender, f"{key} ({part})", _spoken(value), how=how)
                   for contender, seen in probes.items() for key, value in seen[part].items()]
     return tuple(found)
 
@@ -86,7 +86,7 @@ TOPICS = (
           lambda case: case.precision),
     Topic("denormals", "denormals", "products near 1e-40", _denormals),
 )
-HOW = {"evidence": "seen in the framework's own records", "facts": "as the framework reports it"}
+RECORDS = {"evidence": "seen in the framework's own records", "facts": "as the framework reports it, not probed"}
 
 
 def _finding(topic: Topic, contender: str, seen: Mapping[str, Any], case: Case) -> Finding:
@@ -102,8 +102,8 @@ def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
     for line in lines:
         if line not in known:
             yield replace(line, warning="could not be probed, so nothing vouches for it")
-        elif line.expected and line.found != line.expected:
-            yield replace(line, warning=f"the race asks for {line.expected}")
+        elif line.expected:
+            yield replace(line, warning="" if line.found == line.expected else f"the race asks for {line.expected}")
         elif differs:
             others = "; ".join(f"{other.contender}: {other.found}" for other in known if other.found != line.found)
             yield replace(line, warning=f"differs between contenders ({others})")
@@ -113,17 +113,18 @@ def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
 
 def _threads(probes: Probes, case: Case) -> Iterator[Finding]:
     for contender, seen in probes.items():
-        used = seen["threads"]
-        how = "CPU seconds per second of a large matrix product"
+        used, how = seen["threads"], "CPU seconds of the process, and of each thread, over a large matrix product"
         if "unsupported" in used:
             yield Finding(contender, "threads", f"not known: {used['unsupported']}", str(case.threads), how)
             continue
-        share = used["busy"] / case.threads
-        warning = ""
-        if case.regime == "matched" and case.device == "cpu" and not EMPTY <= share <= FULL:
-            warning = f"uses {'more' if share > 1 else 'fewer'} threads than the {case.threads} of the race"
-        found = f"{used['busy']:.2f} busy"
-        found += f" of {used['alive']} in the process" if used["alive"] else ""
+        found, warning = f"{used['at_once']:.2f} at once", ""
+        if used["taking_part"] is not None:
+            found += f", {used['taking_part']:.2f} taking part, {used['alive']} in the process"
+        if case.regime == "matched" and case.device == "cpu":
+            if used["at_once"] > FULL * case.threads:
+                warning = f"uses more threads than the {case.threads} of the race"
+            elif used["taking_part"] is not None and used["taking_part"] < EMPTY * case.threads:
+                warning = f"uses fewer threads than the {case.threads} of the race"
         yield Finding(contender, "threads", found, str(case.threads), how, warning)
 
 
