@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import environments, machine, models, stats
+from photofinish import environments, machine, models
 from photofinish.errors import UsageError, unknown
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
@@ -20,7 +20,7 @@ from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
-from photofinish.runner.session import Session
+from photofinish.runner.session import Session, judged
 from photofinish.store import Store
 from photofinish.values import Case, Certificate, Failure, Progress, Race, Result
 
@@ -146,7 +146,7 @@ def load(session: str = "last", store: Path | str | None = None) -> list[Result]
     for name, _, races in reversed(sessions):
         if session in ("last", name) or session in races:
             chosen = [session] if session in races else races
-            return [stats.judge(kept.read(each)) for each in chosen]
+            return [judged(kept.read(each)) for each in chosen]
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
 
 

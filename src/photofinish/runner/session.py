@@ -6,11 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from photofinish import stats
+from photofinish.referee import audit
 from photofinish.runner.course import Course
 from photofinish.runner.launch import LaunchRun
 from photofinish.stats import plan
 from photofinish.store import Store
 from photofinish.values import Progress, Race, Result
+
+
+def judged(race: Race) -> Result:
+    """The result of a race, with what its timed blocks say to the audit."""
+    result = stats.judge(race)
+    faults = {each.contender: each.faults_per_step for each in result.standings if each.faults_per_step is not None}
+    seen = audit.page_faults(faults, race.case.regime)
+    return replace(result, race=replace(race, audit=race.audit + seen))
 
 
 class Session:
@@ -46,7 +55,7 @@ class Session:
 
     def results(self) -> list[Result]:
         """The races as judged from what the store holds now."""
-        return [stats.judge(self.store.read(race.id)) for race in self.races.values()]
+        return [judged(self.store.read(race.id)) for race in self.races.values()]
 
     def _pilot(self) -> plan.Plan:
         steps = [seconds for known in self.course.estimates.values() for seconds in known.values()]
