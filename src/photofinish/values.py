@@ -27,13 +27,13 @@ def from_json(cls: Type[T], data: Any) -> T:
 
 
 def _restore(hint: Any, value: Any) -> Any:
-    arguments = getattr(hint, "__args__", None) or ()
+    arguments: Tuple[Any, ...] = getattr(hint, "__args__", None) or ()
     if value is None:
         return None
     if isinstance(hint, type) and is_dataclass(hint):
         return from_json(hint, value)
     if isinstance(value, list):
-        inner: Any = next(iter(arguments), Any)
+        inner = next(iter(arguments), None)
         return tuple(_restore(inner, each) for each in value)
     if isinstance(value, dict) and len(arguments) == 2 and type(None) not in arguments:
         return {key: _restore(arguments[1], each) for key, each in value.items()}

@@ -102,7 +102,8 @@ class Store:
         for kind, body in rows:
             records[kind].append(from_json(KINDS[kind], json.loads(body)))
         race_value: Race = from_json(Race, json.loads(head[0]))
-        return replace(race_value, **{kind: tuple(found) for kind, found in records.items()})
+        fields: dict[str, Any] = {kind: tuple(found) for kind, found in records.items()}
+        return replace(race_value, **fields)
 
     def sessions(self) -> list[tuple[str, str, list[str]]]:
         """(session, created, race ids), oldest first."""
