@@ -19,7 +19,7 @@ from photofinish.values import Race
 PILOT = 4  # launches: even, so that each of two contenders starts first as often as the other
 LEAST_TOTAL = 6  # launches of a race that goes on after its pilot
 ASSURANCE = 0.8  # the chance with which the planned end reaches the precision, budget permitting
-FEWEST_ROUNDS, MOST_ROUNDS = 4, 40
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
 BLOCK_SECONDS = 0.4  # how long the timed steps of a block should take
 MOST_STEPS = 1000
 USUAL_STEP = 0.2  # seconds, where no estimate is known yet

@@ -127,8 +127,9 @@ def launches_to_decide(decision: Decision, launches: int, margin: float) -> int:
     whichever comes first, with a chance of 80 %."""
     spread = decision.error * math.sqrt(launches)
     room = math.log1p(margin) - abs(decision.mean)
-    return min(student.launches_needed(spread, reach, level, POWER) for reach, level in (
-        (abs(decision.mean), decision.level / 2), (room, decision.equivalence_level)))
+    both_sides = (1 + POWER) / 2  # an equivalence can be missed on either side
+    return min(student.launches_needed(spread, abs(decision.mean), decision.level / 2, POWER),
+               student.launches_needed(spread, room, decision.equivalence_level, both_sides))
 
 
 def _unjudged(pair: tuple[str, str], differences: np.ndarray, barred: dict[str, str]) -> Verdict:

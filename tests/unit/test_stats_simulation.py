@@ -1,0 +1,146 @@
+"""Error rates by simulation: does a nominal 5 % mean 5 %? All seeded; bounds are binomial at 0.1 %."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from photofinish import stats
+from photofinish.stats import paired, plan, student, verdict
+from photofinish.values import Race
+from stats_races import World, least_by_chance, most_by_chance
+
+NOISY = World(launch=0.02, round=0.03, step=0.05, drift=0.001, rounds=5, steps=3)
+BARE = World(launch=0.02, round=0.0, step=0.0, rounds=1, steps=1)  # one number per launch: many races in little time
+CLAIMS = ("FASTER", "SLOWER")
+
+
+def whole_race(world: World, noise: np.random.Generator, seconds: tuple[float, ...], *, precision: float = 0.01,
+               budget: float = 400.0, margin: float = 0.02) -> Race:
+    """Pilot, look, planned end."""
+    race = world.race(noise, seconds, plan.PILOT, margin)
+    coming = plan.after(race, budget, precision)
+    race = replace(race, looks=coming.looks)
+    return world.more(race, noise, seconds, coming.launches) if coming.launches else race
+
+
+def test_the_interval_of_the_ratio_covers_it() -> None:
+    noise, trials = np.random.default_rng(1), 1000
+    covered = 0
+    for _ in range(trials):
+        estimate = paired.estimate_ratio(NOISY.race(noise, (0.05, 0.06), 5), "a", "b")
+        covered += estimate.low <= 1.2 <= estimate.high
+    assert trials - most_by_chance(trials, 0.05) <= covered <= trials - least_by_chance(trials, 0.05)
+
+
+def test_where_the_usual_protocol_does_not() -> None:
+    """The same worlds, read the usual way (all steps of two processes, Welch's t test), mislead: so the test
+    above can fail."""
+    noise, trials = np.random.default_rng(1), 300
+    claims = 0
+    for _ in range(trials):
+        blocks = NOISY.race(noise, (0.05, 0.05), 1).blocks
+        a, b = ([step for block in blocks if block.contender == name for step in block.seconds] for name in "ab")
+        claims += ttest_ind(a, b, equal_var=False).pvalue < 0.05
+    assert claims > 2 * most_by_chance(trials, 0.05)
+
+
+def test_the_interval_covers_under_interference() -> None:
+    """A tenth of the steps three times slower, a twentieth of the blocks twice: still 95 %, not much wider."""
+    noise, trials = np.random.default_rng(2), 300
+    world = World(launch=0.01, round=0.01, step=0.01, rounds=10, steps=5)
+    covered, widths, clean_widths = 0, [], []
+    for _ in range(trials):
+        race = world.race(noise, (0.05, 0.05), 5)
+        hit = tuple(replace(block, seconds=tuple(
+            step * slow * (3 if noise.random() < 0.1 else 1) for step in block.seconds))
+            for block, slow in zip(race.blocks, np.where(noise.random(len(race.blocks)) < 0.05, 2, 1)))
+        estimate = paired.estimate_ratio(replace(race, blocks=hit), "a", "b")
+        covered += estimate.low <= 1.0 <= estimate.high
+        widths.append(estimate.high - estimate.low)
+        clean = paired.estimate_ratio(race, "a", "b")
+        clean_widths.append(clean.high - clean.low)
+    assert covered >= trials - most_by_chance(trials, 0.05)
+    assert np.mean(widths) < 1.5 * np.mean(clean_widths)
+
+
+@pytest.mark.parametrize("launch", [0.015, 0.03])
+def test_placebos_are_rarely_called_different_by_the_whole_procedure(launch: float) -> None:
+    """Pilot, look, planning from the pilot's own spread, end: together at most 5 %."""
+    noise, trials = np.random.default_rng(3), 1000
+    world = replace(BARE, launch=launch)
+    claims = sum(stats.judge(whole_race(world, noise, (0.05, 0.05), precision=0.02)).verdicts[0].verdict in CLAIMS
+                 for _ in range(trials))
+    assert claims <= most_by_chance(trials, verdict.ALPHA)
+
+
+def test_looking_after_every_launch_would_not_keep_the_rate() -> None:
+    """What the plan forbids: so the test above can fail."""
+    noise, trials = np.random.default_rng(3), 400
+    claims = 0
+    for _ in range(trials):
+        logs = noise.normal(0, 0.03, 30)
+        claims += any(verdict.decide([logs[:count]], 0.0)[0].word in CLAIMS for count in range(4, 31))
+    assert claims > 2 * most_by_chance(trials, 0.05)
+
+
+@pytest.mark.parametrize("launch", [0.007, 0.015])
+def test_equivalence_is_rarely_claimed_at_the_margin(launch: float) -> None:
+    noise, trials = np.random.default_rng(4), 500
+    world = replace(BARE, launch=launch)
+    claims = sum(stats.judge(whole_race(world, noise, (0.05, 0.051))).verdicts[0].verdict == "EQUIVALENT"
+                 for _ in range(trials))
+    assert claims <= most_by_chance(trials, verdict.ALPHA)
+
+
+def test_a_planted_slow_down_of_three_percent_is_found_and_measured(record_property: pytest.FixtureRequest) -> None:
+    """With the spread of a matched race (1 % between launches) and 400 seconds."""
+    noise, trials = np.random.default_rng(5), 150
+    found = [stats.judge(whole_race(World(), noise, (0.05, 0.0515))).verdicts[0] for _ in range(trials)]
+    power = sum(each.verdict == "FASTER" for each in found)
+    covered = sum(each.low <= 1.03 <= each.high for each in found)
+    record_property("power", power / trials)
+    launches = np.mean([each.launches for each in found])
+    print(f"a planted 3 % is found in {power} of {trials} races after {launches:.1f} launches; covered in {covered}")
+    assert power >= least_by_chance(trials, 0.95)
+    assert covered >= trials - most_by_chance(trials, 0.05)
+
+
+@pytest.mark.parametrize("seconds", [(1.0, 1.0, 1.0, 1.0), (1.0, 1.3, 1.3, 1.3)])
+def test_several_contenders_share_one_error_rate(seconds: tuple[float, ...]) -> None:
+    """Any claim among identical contenders, all four or the three behind a leader, counts as one error."""
+    noise, trials = np.random.default_rng(6), 700
+    errors = split = 0
+    for _ in range(trials):
+        result = stats.judge(BARE.race(noise, seconds, 5, margin=0.0))
+        same = [each for each in result.verdicts if seconds["abcd".index(each.a)] == seconds["abcd".index(each.b)]]
+        errors += any(each.verdict in CLAIMS for each in same)
+        split += len({each.tie_group for each in result.standings}) > len(set(seconds))
+    assert errors <= most_by_chance(trials, verdict.ALPHA)
+    assert split <= errors
+
+
+def test_the_planned_end_reaches_the_precision_in_the_stated_share() -> None:
+    noise, trials = np.random.default_rng(7), 200
+    world = World(launch=0.015)
+    reached = planned = 0
+    for _ in range(trials):
+        race = whole_race(world, noise, (0.05, 0.05), precision=0.015, budget=1e6, margin=0.0)
+        if len(race.launches) > plan.PILOT:
+            found = stats.judge(race).verdicts[0]
+            planned += 1
+            reached += (math.log(found.high) - math.log(found.low)) / 2 <= math.log1p(0.015)
+    assert planned > 0.9 * trials
+    assert reached >= least_by_chance(planned, plan.ASSURANCE)
+
+
+def test_variance_components_are_recovered() -> None:
+    """Between launches 0.02 and within 0.03 for each contender: twice their squares for the ratio."""
+    noise = np.random.default_rng(8)
+    race = World(launch=0.02, round=0.03, step=0.0, rounds=8, steps=1).race(noise, (1.0, 1.0), 150)
+    spread = plan.measure_spread(race, [("a", "b")])
+    assert spread.within == pytest.approx(2 * 0.03**2, rel=0.15)
+    assert spread.between == pytest.approx(2 * 0.02**2, rel=0.3)
+    assert student.assured(1.0, 150, 0.5) == pytest.approx(1.0, rel=0.01)
