@@ -2,27 +2,23 @@
 
 import secrets
 import shlex
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import environments, machine, models
-from photofinish.errors import UsageError, unknown
-from photofinish.graph import Graph
-from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
-from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish import machine
+from photofinish.errors import UsageError
+from photofinish.runner.arrange import find_entries, make_case, one_of, open_course
+from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session, judged
 from photofinish.store import Store
-from photofinish.values import Case, Certificate, Failure, Progress, Race, Result
+from photofinish.values import Certificate, Failure, Progress, Race, Result
 
 TASKS = ("train", "infer")
 DEFAULT_STORE = Path(".photofinish")
@@ -53,12 +49,12 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
     for each in tasks:
-        _one_of("task", each, TASKS)
-    entries = _entries(contenders, device)
+        one_of("task", each, TASKS)
+    entries = find_entries(contenders, device)
     if len(entries) < 2:
         raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
                                                         "see: photofinish list contenders")
-    graph, case, chosen = _case(model, batch, shape, classes, optimizer, regime, device, threads)
+    graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
     cases = {each: replace(case, task=each) for each in tasks}
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
     seed = secrets.randbelow(2**31) if seed is None else seed
@@ -69,8 +65,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                         told, machine.facts()) for each in tasks}
     for begun in races.values():
         kept.begin(begun, session_name)
-    with _course(kept, {each: races[each].case for each in tasks}, graph, chosen, entries, _recorder(kept, races), seed,
-                 listener, timeout) as course:
+    with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout) as course:
         session = Session(course, kept, races, budget, precision, launches)
         notary = Notary(course, sys.executable, kept) if certify else None
         try:
@@ -102,8 +97,8 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
 
     Certificates earned before under the same conditions are taken from the store. Raises UsageError.
     """
-    graph, case, optimizer = _case(model, None, shape, classes, "", regime, device, threads, reduced)
-    entries = _entries(contenders, device)
+    graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
+    entries = find_entries(contenders, device)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
     certificates: list[Certificate] = []
     failures: list[Failure] = []
@@ -112,7 +107,7 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
         if kind == "failures":
             failures.extend(records)
 
-    with _course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout) as course:
+    with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout) as course:
         notary = Notary(course, sys.executable, kept)
         for number, entry in enumerate(entries, 1):
             course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))
@@ -150,56 +145,8 @@ def load(session: str = "last", store: Path | str | None = None) -> list[Result]
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
 
 
-def _entries(contenders: Sequence[str], device: str) -> list[Entry]:
-    """The contenders with their interpreters. Raises UsageError for one that is not installed."""
-    entries = []
-    named = environments.expand(*contenders, device=device) if contenders else environments.installed()
-    for contender in named:
-        found = environments.resolve(contender)
-        if isinstance(found, environments.Missing):
-            raise UsageError(f"{contender.name}: {found.reason}", found.cure)
-        entries.append(Entry(contender, str(found.python)))
-    return entries
-
-
-def _case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,
-          regime: str, device: str, threads: int | None, reduced: bool = False) -> tuple[Graph, Case, Optimizer]:
-    _one_of("regime", regime, ("matched", "out-of-the-box"))
-    entry = models.find(model)
-    graph = entry.small() if reduced else entry.graph(shape, classes)
-    if optimizer:
-        _one_of("optimizer", optimizer, tuple(OPTIMIZERS))
-    chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
-    cores = len(usable_cores())
-    if threads is not None and not 1 <= threads <= cores:
-        raise UsageError(f"{threads} threads asked for, this process may use {cores} cores", f"choose 1 to {cores}")
-    case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
-                entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
-                optimizer_json(chosen), entry.unit)
-    return graph, case, chosen
-
-
-@contextmanager
-def _course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
-            record: Recorder, seed: int, listener: Listener | None, timeout: float | None) -> Iterator[Course]:
-    """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
-    folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
-    course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                    listener=listener or (lambda progress: None))
-    try:
-        yield course
-    finally:
-        course.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _recorder(store: Store, races: dict[str, Race]) -> Recorder:
     def record(task: str | None, kind: str, *records: object) -> None:
         for each in races if task is None else (task,):
             store.append(races[each].id, kind, *records)
     return record
-
-
-def _one_of(what: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise unknown(what, value, choices)

@@ -1,0 +1,88 @@
+"""`make certify`: every model at full depth and width in every mode, certified and kept under docs/results.
+
+It resumes where it stopped: what is certified under the present digests is not done again. CI checks that
+the committed certificates still speak of the present graphs and adapters (tests/unit/test_results.py).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from photofinish import api, models
+from photofinish.runner.parcel import adapter_digest
+from photofinish.values import Contender, Progress, to_json
+
+RESULTS = Path("docs/results/certificates.json")
+MODELS = ("digits_cnn", "resnet18", "mobilenet_v2", "resnet50", "resnet50_v1", "efficientnet_b4", "vgg16", "resnet152")
+CONTENDERS = ("torch:eager", "torch:eager[layout=channels_last]", "tensorflow:graph", "tensorflow:xla", "torch:compile",
+              "tensorflow:eager")
+SIDE = 64  # depth and width are full; the reference in float64 takes its time with every pixel
+
+Row = dict[str, Any]
+
+
+def shape_of(model: str) -> tuple[int, ...]:
+    """The input that a model is certified with: its own if that is smaller."""
+    channels, height, width = models.find(model).inputs[0][1].shape
+    return channels, min(height, SIDE), min(width, SIDE)
+
+
+def digests(model: str, contender: str) -> dict[str, str]:
+    """What a certificate speaks of: it is stale when one of these is another."""
+    return {"graph": models.find(model).graph(shape_of(model)).digest,
+            "adapter": adapter_digest(Contender.parse(contender).framework),
+            "reference": adapter_digest("numpy")}
+
+
+def stored() -> list[Row]:
+    return json.loads(RESULTS.read_text())["certificates"] if RESULTS.exists() else []
+
+
+def keep(row: Row) -> None:
+    """Replaces the row of the same model and contender; written at once, so that nothing is lost."""
+    rows = [each for each in stored() if (each["model"], each["contender"]) != (row["model"], row["contender"])]
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    ordered = sorted([*rows, row], key=lambda each: (each["model"], each["contender"]))
+    RESULTS.write_text(json.dumps({"certificates": ordered}, indent=1) + "\n")
+
+
+def certify(model: str, contender: str) -> Row:
+    shape = shape_of(model)
+    found = api.verify(model, [contender], shape=shape, listener=tell)
+    row: Row = {"model": model, "contender": contender, "input": list(shape), "digests": digests(model, contender),
+                "certified": found.certified}
+    if found.certificates:
+        (earned,) = found.certificates
+        row.update(batch=earned.batch, reference=earned.reference, seconds=round(earned.seconds, 1),
+                   versions=earned.versions, listed=len(earned.listed), checks=to_json(earned.checks))
+    row["failures"] = [{"kind": each.kind, "message": each.message} for each in found.failures]
+    return row
+
+
+def tell(progress: Progress) -> None:
+    print("   ", progress.text, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="*", default=MODELS)
+    parser.add_argument("--contenders", nargs="*", default=CONTENDERS)
+    options = parser.parse_args()
+    done = {(row["model"], row["contender"]): row["digests"] for row in stored() if row["certified"]}
+    refused = 0
+    for model in options.models:
+        for contender in options.contenders:
+            if done.get((model, contender)) == digests(model, contender):
+                print(f"{model} {contender}: certified before")
+                continue
+            print(f"{model} {contender}", flush=True)
+            row = certify(model, contender)
+            keep(row)
+            refused += not row["certified"]
+            print("    certified" if row["certified"] else f"    REFUSED {row['failures']}", flush=True)
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,68 @@
+"""From what a user asks for to a course: contenders with interpreters, the case, the scratch folder."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from photofinish import environments, models
+from photofinish.errors import UsageError, unknown
+from photofinish.graph import Graph
+from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
+from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish.store import Store
+from photofinish.values import Case, Progress
+
+REGIMES = ("matched", "out-of-the-box")
+
+
+def find_entries(contenders: Sequence[str], device: str) -> list[Entry]:
+    """The contenders with their interpreters. Raises UsageError for one that is not installed."""
+    entries = []
+    named = environments.expand(*contenders, device=device) if contenders else environments.installed()
+    for contender in named:
+        found = environments.resolve(contender)
+        if isinstance(found, environments.Missing):
+            raise UsageError(f"{contender.name}: {found.reason}", found.cure)
+        entries.append(Entry(contender, str(found.python)))
+    return entries
+
+
+def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,
+              regime: str, device: str, threads: int | None, reduced: bool = False) -> tuple[Graph, Case, Optimizer]:
+    """The recorded model, the case (its task still open) and the optimizer. Raises UsageError, ModelError."""
+    one_of("regime", regime, REGIMES)
+    entry = models.find(model)
+    graph = entry.small() if reduced else entry.graph(shape, classes)
+    if optimizer:
+        one_of("optimizer", optimizer, tuple(OPTIMIZERS))
+    chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
+    cores = len(usable_cores())
+    if threads is not None and not 1 <= threads <= cores:
+        raise UsageError(f"{threads} threads asked for, this process may use {cores} cores", f"choose 1 to {cores}")
+    case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
+                entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
+                optimizer_json(chosen), entry.unit)
+    return graph, case, chosen
+
+
+@contextmanager
+def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
+                record: Recorder, seed: int, listener: Callable[[Progress], None] | None = None,
+                timeout: float | None = None) -> Iterator[Course]:
+    """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
+    folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
+    course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
+                    listener=listener or (lambda progress: None))
+    try:
+        yield course
+    finally:
+        course.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def one_of(what: str, value: str, choices: Sequence[str]) -> None:
+    """Raises UsageError, with the nearest choice, if `value` is none of them."""
+    if value not in choices:
+        raise unknown(what, value, choices)
