@@ -9,22 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
+from photofinish.stats import judge
 from photofinish.values import (
     Block,
     Case,
     Certificate,
     Check,
-    Estimate,
     Failure,
     Finding,
     Launch,
     Phase,
     Race,
     Result,
-    Standing,
-    Verdict,
     WarmUp,
 )
 
@@ -105,7 +102,8 @@ def race(field: tuple[Runner, ...] = FIELD, *, of: Case | None = None, launches:
     """The raw figures of a race: launch effects, drift shared by a round, noise of each step."""
     of = of or case()
     noise = np.random.default_rng(seed)
-    blocks, phases, warm_ups, made = [], [], [], []
+    blocks, warm_ups, made = [], [], []
+    phases = [phase for each in field for phase in _phases(each, each.step, 0, of.task, noise)]
     for number in range(1, launches + 1):
         order = [field[i].name for i in noise.permutation(len(field))]
         made.append(Launch(number, seed + number, tuple(order), tuple(reversed(order)), 61.0))
@@ -138,86 +136,21 @@ def race(field: tuple[Runner, ...] = FIELD, *, of: Case | None = None, launches:
 
 
 def _phases(each: Runner, step: float, launch: int, task: str, noise: np.random.Generator) -> list[Phase]:
+    """Launch 0 is the rehearsal: an empty compile cache, the default allocator."""
     wobble = math.exp(noise.normal(0, 0.05))
-    phases = [("start", each.start, "", 0.06), ("import", each.load, "", 0.35), ("build", each.build, "", 0.45),
-              ("weights", 0.03, "", 0.5)]
-    if each.warm is not None and launch == 1:
-        phases.append(("compile:" + task, each.cold, "cold", 0.9))
-    compiling = each.cold if each.warm is None else each.warm
-    phases += [("compile:" + task, compiling, "warm" if each.warm is not None else "", 0.95),
-               ("first_step:" + task, compiling + step, "warm" if each.warm is not None else "", 0.97),
-               ("warm_up:" + task, step * each.settle * 1.3, "", 1.0)]
-    return [Phase(launch, each.name, name, seconds * wobble, int(each.memory * share), cache=cache)
-            for name, seconds, cache, share in phases]
+    compiling = each.cold if launch == 0 or each.warm is None else each.warm
+    memory = each.memory if launch == 0 else each.memory * 1.3
+    phases = (("start", each.start, 0.06), ("import", each.load, 0.35), ("build", each.build, 0.45),
+              ("weights", 0.03, 0.5), ("compile:" + task, compiling, 0.95),
+              ("first_step:" + task, compiling + step, 0.97), ("warm_up:" + task, step * each.settle * 1.3, 1.0))
+    return [Phase(launch, each.name, name, seconds * wobble, int(memory * share),
+                  cache="warm" if launch else "cold") for name, seconds, share in phases]
 
 
 def _warm_up(each: Runner, step: float, launch: int, task: str, noise: np.random.Generator) -> WarmUp:
     curve = [step * (1 + 1.2 * math.exp(-i / (each.settle / 3))) * math.exp(noise.normal(0, each.within))
              for i in range(30)]
     return WarmUp(launch, each.name, task, tuple(curve), "warmup", each.settle)
-
-
-def judged(of: Race, *, comparable: bool = True, warnings: tuple[str, ...] = ()) -> Result:
-    """A small judge for simulated races: paired t on log means of launches, ties between neighbours."""
-    failed = {failure.contender: failure for failure in of.failures}
-    means = {name: _launch_means(of, name) for name in of.contenders if name not in failed}
-    ranked = sorted(means, key=lambda name: float(means[name].mean()))
-    verdicts = tuple(_verdict(a, b, means[a], means[b]) if comparable
-                     else Verdict(a, b, None, None, None, "NOT COMPARABLE", reason="no certificate")
-                     for a, b in itertools.combinations(ranked, 2))
-    standings, group = [], 0
-    for place, name in enumerate(ranked, 1):
-        if place > 1 and _between(verdicts, ranked[place - 2], name).verdict in ("FASTER", "SLOWER"):
-            group += 1
-        standings.append(_standing(of, name, means[name], place if comparable else None, group if comparable else None))
-    for failure in failed.values():
-        standings.append(Standing(failure.contender, None, None, None, None, failure=failure))
-    return Result(of, comparable, tuple(standings), verdicts, warnings)
-
-
-def _launch_means(of: Race, name: str) -> np.ndarray:
-    return np.array([np.mean(np.log(np.concatenate([b.seconds for b in of.blocks
-                                                    if b.contender == name and b.launch == launch.number])))
-                     for launch in of.launches])
-
-
-def _between(verdicts: tuple[Verdict, ...], a: str, b: str) -> Verdict:
-    return next(each for each in verdicts if {each.a, each.b} == {a, b})
-
-
-def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
-    half = float(stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
-    return math.exp(values.mean() - half), math.exp(values.mean() + half)
-
-
-def _verdict(a: str, b: str, mean_a: np.ndarray, mean_b: np.ndarray) -> Verdict:
-    difference = mean_b - mean_a
-    low, high = _interval(difference, 0.95)
-    tight_low, tight_high = _interval(difference, 0.90)
-    word = "UNDECIDED"
-    if tight_low > 1 / (1 + MARGIN) and tight_high < 1 + MARGIN:
-        word = "EQUIVALENT"
-    elif low > 1 or high < 1:
-        word = "FASTER" if low > 1 else "SLOWER"
-    return Verdict(a, b, math.exp(difference.mean()), low, high, word, 240.0 if word == "UNDECIDED" else 0.0,
-                   len(difference))
-
-
-def _standing(of: Race, name: str, mean: np.ndarray, place: int | None, group: int | None) -> Standing:
-    low, high = _interval(mean, 0.95)
-    value = math.exp(mean.mean())
-    blocks = [block for block in of.blocks if block.contender == name]
-    timed = sum(len(block.seconds) for block in blocks)
-    names = dict.fromkeys(phase.name for phase in of.phases if phase.contender == name)
-    return Standing(
-        name, place, group, Estimate(value, low, high),
-        Estimate(of.case.batch / value, of.case.batch / high, of.case.batch / low),
-        cpu_per_wall=sum(b.cpu for b in blocks) / sum(sum(b.seconds) for b in blocks),
-        faults_per_step=sum(b.faults for b in blocks) / timed,
-        memory=max(phase.memory for phase in of.phases if phase.contender == name),
-        spread=float(mean.std(ddof=1)),
-        phases={each: float(np.median([p.seconds for p in of.phases if p.contender == name and p.name == each]))
-                for each in names})
 
 
 FAILURES = (
@@ -230,68 +163,85 @@ FAILURES = (
 
 
 def decided() -> Result:
-    return judged(race(), warnings=("tensorflow:eager used 1.71 of 2 cores: it waits for Python between layers.",))
+    return judge(race())
 
 
 def inference() -> Result:
     field = tuple(replace(each, step=each.step * 0.31, cold=each.cold * 0.5,
                           warm=each.warm and each.warm * 0.5) for each in FIELD)
-    return judged(race(field, of=case(task="infer"), seed=4))
+    return judge(race(field, of=case(task="infer"), seed=4))
 
 
 def failures() -> Result:
     field = tuple(each for each in FIELD if each.name != "tensorflow:xla")
     of = race(field)
     names = of.contenders + tuple(each.contender for each in FAILURES)
-    return judged(replace(of, contenders=names, failures=FAILURES))
+    return judge(replace(of, contenders=names, failures=FAILURES))
 
 
 def not_comparable() -> Result:
     of = race(FIELD[:3])
     certificates = tuple(certificate(name, of.case.digest, passed=name != "tensorflow:graph")
                          for name in of.contenders)
-    return judged(replace(of, certificates=certificates), comparable=False)
+    return judge(replace(of, certificates=certificates))
 
 
 def undecided() -> Result:
     field = tuple(replace(each, step=0.048, between=0.03) for each in FIELD[:2])
-    return judged(race(field, launches=4, seed=3))
+    return judge(race(field, launches=4, seed=3))
 
 
 def equivalent() -> Result:
     field = (replace(FIELD[1], step=0.048, between=0.001), replace(FIELD[2], step=0.0481, between=0.001))
-    return judged(race(field, launches=8, seed=5))
+    return judge(race(field, launches=8, seed=5))
 
 
 def placebo() -> Result:
     field = (replace(FIELD[1], between=0.001), replace(FIELD[1], name="torch:eager#2", between=0.001))
-    return judged(race(field, launches=8, seed=6))
+    return judge(race(field, launches=8, seed=6))
 
 
 def mismatch() -> Result:
     of = race(FIELD[:3])
     odd = Finding("torch:eager", "matmul precision", "TF32", "float32", "error of a product against float64",
                   warning="torch:eager ran matrix products in TF32 in a matched race.")
-    return judged(replace(of, audit=of.audit + (odd,)), warnings=(odd.warning,))
+    return judge(replace(of, audit=of.audit + (odd,)))
 
 
 def alone() -> Result:
     of = race(FIELD[:1])
     names = of.contenders + tuple(each.contender for each in FAILURES)
-    return judged(replace(of, contenders=names, failures=FAILURES))
+    return judge(replace(of, contenders=names, failures=FAILURES))
 
 
 def nobody() -> Result:
     of = replace(race(()), contenders=tuple(each.contender for each in FAILURES), failures=FAILURES)
-    return judged(of)
+    return judge(of)
+
+
+def one_launch() -> Result:
+    return judge(race(FIELD[:3], launches=1))
+
+
+def crashed() -> Result:
+    """One contender stopped in a late launch: it was timed, but is compared with nobody."""
+    of = race(FIELD[:3])
+    crash = Failure("tensorflow:graph", "crash", "signal 11", 5, "block:train", log="Segmentation fault",
+                    command="photofinish race resnet18 tensorflow:graph")
+    return judge(replace(of, failures=(crash,)))
+
+
+def uncertified() -> Result:
+    return judge(replace(race(FIELD[:2]), certificates=()))
 
 
 def crowd() -> Result:
     """More contenders than there are colours, with long names."""
     field = tuple(Runner("framework{}:mode[layout=channels_last,threads={}]".format(i, i), 0.03 * 1.09**i)
                   for i in range(1, 13))
-    return judged(race(field, launches=3, rounds=3, steps=4))
+    return judge(race(field, launches=3, rounds=3, steps=4))
 
 
 SCENARIOS: dict[str, Callable[[], Result]] = {each.__name__: each for each in (
-    decided, inference, failures, not_comparable, undecided, equivalent, placebo, mismatch, alone, nobody, crowd)}
+    decided, inference, failures, not_comparable, undecided, equivalent, placebo, mismatch, alone, nobody, one_launch,
+    crashed, uncertified, crowd)}

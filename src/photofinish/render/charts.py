@@ -11,7 +11,7 @@ import altair
 import vl_convert
 
 from photofinish.render.document import Axis, Chart, Series
-from photofinish.render.quantities import DASH, duration, ratio_with_interval, write_column
+from photofinish.render.quantities import DASH, duration, ratio_with_interval, shortened, write_column
 
 WIDTH = 880
 _ROW = 30
@@ -32,8 +32,8 @@ Row = dict[str, Any]
 
 def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
     """An <svg> element. `colours` maps names (of series or groups) to CSS colours; `number` keeps ids apart."""
-    series = tuple(replace(each, name=_short(each.name)) for each in chart.series if each.x)
-    drawn = _DRAWN[chart.kind](chart, series, {_short(name): colour for name, colour in colours.items()})
+    series = tuple(replace(each, name=shortened(each.name, _LONGEST)) for each in chart.series if each.x)
+    drawn = _DRAWN[chart.kind](chart, series, {shortened(name, _LONGEST): colour for name, colour in colours.items()})
     styled = drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
                              view=altair.ViewConfig(stroke="transparent")).configure_axis(
         labelColor="var(--quiet)", titleColor="var(--quiet)", titleFontWeight="normal", gridColor="var(--line)",
@@ -68,11 +68,6 @@ def _colour(field: str, names: Sequence[str], colours: Mapping[str, str]) -> alt
     names = list(dict.fromkeys(names))
     scale = altair.Scale(domain=names, range=[colours.get(name, "var(--quiet)") for name in names])
     return altair.Color(f"{field}:N", scale=scale, legend=None)
-
-
-def _short(name: str) -> str:
-    """A long name without its middle: contenders differ at their ends."""
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST // 2 - 1]}…{name[-_LONGEST // 2:]}"
 
 
 def _extent(names: Sequence[str]) -> float:

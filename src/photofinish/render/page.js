@@ -110,10 +110,12 @@ const percent = (share) => `${share < 0.0995 ? (100 * share).toFixed(1) : Math.r
 function duration(seconds) {
   for (const [size, name, fine, fineName] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
     const count = Math.round(seconds / fine);
-    if (count * fine < size) continue;
+    if (seconds < 59.95 || count * fine < size) continue;
     const whole = Math.floor(count * fine / size), rest = count - whole * size / fine;
     return `${whole.toLocaleString("en")} ${name}` + (rest && whole < 100 ? ` ${rest} ${fineName}` : "");
   }
-  if (seconds >= 1) return `${Number(seconds.toPrecision(3)) >= 10 ? seconds.toFixed(1) : seconds.toFixed(2)} s`;
-  return seconds >= 1e-3 ? `${Number((1000 * seconds).toPrecision(3))} ms` : `${Number((1e6 * seconds).toPrecision(3))} µs`;
+  if (!seconds) return "0 s";
+  const [size, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]].find(([size]) => seconds >= 0.9995 * size) || [1e-6, "µs"];
+  const value = Number((seconds / size).toPrecision(3));
+  return `${value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(value))))} ${unit}`;
 }

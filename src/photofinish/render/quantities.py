@@ -23,7 +23,8 @@ def digits(value: float, significant: int = 3) -> str:
 def _decimals(value: float, significant: int = 3) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
-    return max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    rounded = float(f"{abs(value):.{significant - 1}e}")  # 9.999 is written 10.0
+    return max(0, significant - 1 - math.floor(math.log10(rounded)))
 
 
 def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
@@ -155,6 +156,12 @@ def ratio_with_interval(value: float, low: float, high: float) -> tuple[str, str
     close = any(bound != 1 and abs(bound - 1) < 0.005 for bound in (low, high))  # never round a bound to 1
     decimals = 3 if high - low < 0.02 or close else 2
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+
+
+def shortened(name: str, longest: int) -> str:
+    """A long name without its middle: contenders differ at their ends."""
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[:longest - half - 1]}…{name[-half:]}"
 
 
 def plain(text: Text) -> str:

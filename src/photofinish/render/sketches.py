@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from photofinish.render.document import Axis, Chart, Interval, Series
-from photofinish.render.quantities import shares, write, write_column
+from photofinish.render.quantities import shares, shortened, write, write_column
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _FILLS = "█▓▒░▚═·:"
@@ -14,14 +14,16 @@ _NARROWEST = 16
 
 
 def sketch(chart: Chart, width: int = 80) -> list[str]:
-    """The chart in lines of at most `width` characters (names longer than half of it are cut)."""
+    """The chart in lines of at most `width` characters; long names lose their middle."""
     series = tuple(each for each in chart.series if each.x)
     return _SKETCHES[chart.kind](chart, series, width) if series else []
 
 
-def _labels(names: Sequence[str], width: int) -> list[str]:
-    longest = min(max(map(len, names)), width // 2)
-    return [(name if len(name) <= longest else name[: longest - 1] + "…").ljust(longest) for name in names]
+def _labels(names: Sequence[str], figures: Sequence[str], width: int) -> list[str]:
+    """Names as wide as the longest, or as what figures and the narrowest picture leave."""
+    room = width - _NARROWEST - max(map(len, figures), default=0) - 4
+    longest = min(max(map(len, names)), room)
+    return [shortened(name, longest).ljust(longest) for name in names]
 
 
 def _scale(low: float, high: float, width: int, log: bool = False) -> Callable[[float], int]:
@@ -32,9 +34,9 @@ def _scale(low: float, high: float, width: int, log: bool = False) -> Callable[[
 
 
 def _intervals(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
-    labels = _labels([each.name for each in series], width)
     cells = [Interval(each.x[0], each.low[0], each.high[0]) if each.low else each.x[0] for each in series]
     figures = write_column(cells, chart.x.hint)
+    labels = _labels([each.name for each in series], figures, width)
     room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
     ends = [value for each in series for value in (*each.x, *each.low, *each.high, *chart.marks)]
     at = _scale(min(ends), max(ends), room)
@@ -55,7 +57,8 @@ def _bars(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     names = list(dict.fromkeys(each.name for each in series))
     groups = list(dict.fromkeys(each.group for each in series))
     totals = [sum(each.x[0] for each in series if each.name == name) for name in names]
-    labels, figures = _labels(names, width), write_column(totals, chart.x.hint)
+    figures = write_column(totals, chart.x.hint)
+    labels = _labels(names, figures, width)
     room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
     lines = []
     for name, label, total, figure in zip(names, labels, totals, figures):
@@ -77,8 +80,8 @@ def _wrapped(words: list[str], width: int) -> list[str]:
 
 
 def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
-    labels = _labels([each.name for each in series], width)
     ends = [f"{write(each.y[0], chart.y.hint)} → {write(each.y[-1], chart.y.hint)}" for each in series]
+    labels = _labels([each.name for each in series], ends, width)
     room = max(_NARROWEST, min(48, width - len(labels[0]) - max(map(len, ends)) - 4))
     values = [value for each in series for value in each.y if math.isfinite(value)]
     level = _scale(min(values), max(values), len(_LEVELS), chart.y.log) if values else lambda value: 0
@@ -97,7 +100,7 @@ def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     pooled: dict[str, list[float]] = {}
     for each in series:
         pooled.setdefault(each.name, []).extend(each.x)
-    labels = _labels(list(pooled), width)
+    labels = _labels(list(pooled), (), width)
     room = max(_NARROWEST, min(60, width - len(labels[0]) - 2))
     everything = [value for values in pooled.values() for value in values]
     low, high = min(everything), max(everything)

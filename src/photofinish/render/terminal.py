@@ -155,7 +155,7 @@ class _Painter:
         for i in chosen:
             column = block.columns[i]
             grid.add_column(column.title, justify="left" if column.hint in _WORDS else "right", overflow="fold",
-                            min_width=widths[i])
+                            width=widths[i])
         for number, row in enumerate(block.rows):
             grid.add_row(*(self._cell(row[i], columns[i][number], block.columns[i].hint) for i in chosen))
         return grid
@@ -169,6 +169,6 @@ class _Painter:
 
 
 def _heading(title: str) -> int:
-    """The width at which a column's title takes no more than three lines."""
+    """The width at which a column's title takes no more than two lines."""
     longest = max(map(len, title.split()), default=1)
-    return next(width for width in range(longest, len(title) + 2) if len(textwrap.wrap(title, width)) <= 3)
+    return next(width for width in range(longest, len(title) + 2) if len(textwrap.wrap(title, width)) <= 2)

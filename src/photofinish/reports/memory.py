@@ -20,7 +20,8 @@ def section(result: Result) -> Section:
 
 def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Chart:
     series = tuple(Series(name, (float(max(peaks[name].values())),)) for name in order)
-    return Chart("bars", heading, "The most over all launches.", series, Axis("peak memory", "bytes"))
+    return Chart("bars", heading, "By the end of warm-up, with the allocator as users have it.", series,
+                 Axis("peak memory", "bytes"))
 
 
 def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Table:
@@ -29,4 +30,4 @@ def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Tab
                Column("Peak", "bytes"))
     rows = tuple((contender(each), *(peaks[each].get(phase) for phase in phases), max(peaks[each].values()))
                  for each in order)
-    return Table(name, columns, rows, "The peak so far at the end of each phase; the most over all launches.")
+    return Table(name, columns, rows, "The peak so far at the end of each phase.")

@@ -7,14 +7,15 @@ from photofinish.render.document import Axis, Chart, Column, Section, Series, Ta
 from photofinish.reports.reading import contender, names, phase_seconds
 from photofinish.values import Result
 
-_ORDER = ("start", "import", "build", "weights", "compile cold", "compile", "first_step cold", "first_step", "warm_up")
+_ORDER = ("start", "import", "build", "weights", "compile (cold)", "compile", "first_step (cold)", "first_step",
+          "warm_up")
 _STACKED = ("start", "import", "build", "weights", "compile", "warm_up")
 
 
 def title(phase: str) -> str:
     base, _, cold = phase.partition(" ")
     named = METRICS[base].title if base in METRICS else base.replace("_", " ")
-    return named + (", nothing cached" if cold else "")
+    return named + (", first run" if cold else "")
 
 
 def section(result: Result) -> Section:
@@ -29,10 +30,10 @@ def section(result: Result) -> Section:
     series = tuple(Series(name, (phases[name].get(phase, 0.0),), group=title(phase))
                    for name in order for phase in stacked)
     chart = Chart("bars", "From process start to steady state",
-                  "Medians over launches, compile caches as the launches of this race found them.",
+                  "Medians over the launches of the race, which found the compile cache filled.",
                   series, Axis("seconds", "duration"))
     columns = (Column("Contender", "contender"), *(Column(title(phase).capitalize(), "duration") for phase in present))
     rows = tuple((contender(name), *(phases[name].get(phase) for phase in present)) for name in order)
     return Section("phases", "Phases", (chart, Table("phases", columns, rows, caption=(
         "Medians over launches. The first step includes compiling; compile or trace is the first step less a steady "
-        "one."))))
+        "one. First run: with an empty compile cache, in the rehearsal."))))

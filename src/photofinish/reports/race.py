@@ -20,7 +20,7 @@ from photofinish.reports import (
     verdict,
     warm_up,
 )
-from photofinish.reports.reading import TASKS, finished
+from photofinish.reports.reading import TASKS, names
 from photofinish.values import Case, Result
 
 QUESTIONS: dict[str, Callable[[Result], Section]] = {
@@ -49,11 +49,10 @@ def document(result: Result, questions: Sequence[str] | None = None) -> Document
     """
     order = list(QUESTIONS if questions is None else questions)
     if not result.comparable:  # the reason comes before the times
-        order.sort(key=lambda question: question not in ("verdict", "certificate"))
+        order.sort(key=lambda question: question not in ("verdict", "failures", "certificate"))
     sections = [QUESTIONS[each](result) for each in order]
     case = result.race.case
-    ranked = [each.contender for each in finished(result)]
-    series = tuple(ranked + [name for name in result.race.contenders if name not in ranked])
+    series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
     return Document(f"{case.model}, {TASKS.get(case.task, case.task)}", describe(case),
                     TASKS.get(case.task, case.task), verdict.sentence(result), series,
                     tuple(each for each in sections if each.blocks))

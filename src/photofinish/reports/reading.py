@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
 
 from photofinish.render.document import Interval, Span, Table, Text
+from photofinish.stats.standings import REHEARSAL
 from photofinish.values import Estimate, Result, Standing, Verdict
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epoch", "fit": "fit"}
 
 
-def finished(result: Result) -> list[Standing]:
-    """The contenders with a measured step, the fastest first."""
-    timed = [each for each in result.standings if each.step is not None]
-    return sorted(timed, key=lambda each: each.step.value if each.step else 0.0)
+def timed(result: Result) -> list[Standing]:
+    """The contenders whose steps were measured, those that may be compared first, fastest first."""
+    return [each for each in result.standings if each.step is not None]
+
+
+def ranked(result: Result) -> list[Standing]:
+    """The contenders with a place, the first first; none where nothing may be compared."""
+    return [each for each in timed(result) if each.place is not None and result.comparable]
 
 
 def names(result: Result) -> list[str]:
-    return [each.contender for each in finished(result)]
+    """The timed contenders in the order of reports."""
+    return [each.contender for each in timed(result)]
 
 
 def between(result: Result, a: str, b: str) -> Verdict | None:
@@ -41,8 +46,13 @@ def _reversed(verdict: Verdict) -> Verdict:
                    high=inverse(verdict.low), verdict=words.get(verdict.verdict, verdict.verdict))
 
 
-def interval(estimate: Estimate | None) -> Interval | None:
-    return Interval(estimate.value, estimate.low, estimate.high) if estimate else None
+def interval(estimate: Estimate | None) -> Interval | float | None:
+    """A figure with its interval; one launch gives a bare figure (its interval has level 0)."""
+    if estimate is None:
+        return None
+    if not estimate.level:
+        return estimate.value
+    return Interval(estimate.value, estimate.low, estimate.high)
 
 
 def contender(name: str) -> Span:
@@ -59,32 +69,41 @@ def listed(parts: Sequence[str | Span], conjunction: str = "and") -> Text:
 
 
 def phase_seconds(result: Result) -> dict[str, dict[str, float]]:
-    """Contender -> phase -> seconds, medians over launches: those without a task and those of this race's.
+    """Contender -> phase -> seconds: the phases without a task and those of this race's. "compile" is what
+    a launch of the race paid, with a filled cache; "compile (cold)" what the first run paid."""
+    found: dict[str, dict[str, float]] = {}
+    for standing in result.standings:
+        for phase, seconds in standing.phases.items():
+            label = _label(phase, result.race.case.task)
+            if label:
+                found.setdefault(standing.contender, {})[label] = seconds
+    return found
 
-    "compile" is the cost a launch usually pays; "compile cold" is there where a cold cache was measured apart.
-    """
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for phase in result.race.phases:
-        base, _, task = phase.name.partition(":")
-        if task in ("", result.race.case.task):
-            cold = " cold" if phase.cache == "cold" and base in ("compile", "first_step") else ""
-            found[phase.contender][base + cold].append(phase.seconds)
-    return {name: {phase: median(seconds) for phase, seconds in phases.items()} for name, phases in found.items()}
+
+def _label(phase: str, task: str) -> str:
+    """compile:train (cold) -> compile (cold); nothing for the phase of another task."""
+    name, _, cold = phase.partition(" ")
+    base, _, of = name.partition(":")
+    return f"{base} {cold}".strip() if of in ("", task) else ""
 
 
 def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, int]]:
-    """Contender -> phase -> peak bytes by its end, the most over launches."""
+    """Contender -> phase -> peak bytes by its end. From the rehearsal, where allocators are as users have
+    them; without one, the most over launches."""
+    rehearsed = {each.contender for each in result.race.phases if each.launch == REHEARSAL and each.memory}
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for phase in result.race.phases:
-        base, _, task = phase.name.partition(":")
+        label = _label(phase.name, result.race.case.task)
         peak = phase.device_memory if device else phase.memory
-        if task in ("", result.race.case.task) and peak:
-            found[phase.contender][base] = max(found[phase.contender].get(base, 0), peak)
+        if label and peak and (phase.launch == REHEARSAL or phase.contender not in rehearsed):
+            found[phase.contender][label] = max(found[phase.contender].get(label, 0), peak)
     return dict(found)
 
 
 def certified(result: Result) -> set[str]:
-    return {each.contender for each in result.race.certificates if each.passed}
+    """The contenders with a passed certificate; a copy (torch:eager#2) is covered by its original."""
+    passed = {each.contender for each in result.race.certificates if each.passed}
+    return {name for name in result.race.contenders if passed & {name, name.partition("#")[0]}}
 
 
 def without_empty(table: Table) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import median
+from dataclasses import dataclass
 
 from photofinish.render.document import (
     Axis,
@@ -21,52 +21,69 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.reports.reading import between, contender, finished, phase_seconds
+from photofinish.reports.reading import between, contender, ranked
+from photofinish.stats import jobs as job_lines
 from photofinish.values import Result
 
-_BEFORE = ("start", "import", "build", "weights")
 _POINTS = 41
 _LENGTHS = (100, 10_000, 1_000_000)
 
 
+@dataclass(frozen=True)
+class Turn:
+    """The lead passes from `before` to `after` at so many steps; `low` and `high` bound them where known."""
+
+    steps: float
+    before: Job
+    after: Job
+    low: float | None = None
+    high: float | None = None
+
+
 def section(result: Result) -> Section:
     jobs = lines(result)
-    if not jobs or not result.comparable:
+    if not jobs:
         return Section("total-time", "", ())
-    turns = overtakings(jobs, lambda a, b: _is_faster(result, a, b))
-    steps = _round(max([10 * turns[-1][0]] if turns else [1000]))
+    turns = [_bounded(result, turn) for turn in overtakings(jobs, lambda a, b: _is_faster(result, a, b))]
+    steps = _round(10 * turns[-1].steps if turns else 1000)
     blocks: list[Block] = [Paragraph(_story(jobs, turns)),
                            Calculator(jobs, max(1000, steps), result.race.case.batch, result.race.case.unit),
                            _curves(jobs, turns), _table(jobs)]
     if any(each.warm is not None for each in jobs):
-        blocks.append(Note(("Compilation is counted as for a first run, with nothing cached; later runs of the same "
-                            "program start sooner, by the difference of the two columns of fixed cost.",)))
+        blocks.append(Note(("The first run compiles with nothing cached; later runs of the same program start sooner, "
+                            "by the difference of the two columns of fixed cost.",)))
     return Section("total-time", "The total time of your job", tuple(blocks))
 
 
 def lines(result: Result) -> tuple[Job, ...]:
-    """Each contender's job as fixed + n * step seconds, the fastest step first.
+    """Each ranked contender's job as fixed + n * step seconds, the fastest step first.
 
     Fixed: process start, import, build, weights, compile or trace, and what warm-up costs beyond steady steps.
     """
-    phases = phase_seconds(result)
+    known = {each.contender: each for each in job_lines.jobs(result.race)}
     jobs = []
-    for standing in finished(result):
-        spent, step = phases.get(standing.contender, {}), standing.step
-        if not spent or step is None:
-            continue
-        base = sum(spent.get(each, 0.0) for each in _BEFORE) + _warm_up(result, standing.contender, step.value)
-        warm = spent.get("compile", max(0.0, spent.get("first_step", 0.0) - step.value))
-        cold = spent.get("compile cold")
-        jobs.append(Job(standing.contender, base + (warm if cold is None else cold), step.value, step.low, step.high,
-                        None if cold is None else base + warm))
+    for standing in ranked(result):
+        line, step = known.get(standing.contender), standing.step
+        if line is not None and step is not None:
+            jobs.append(Job(line.contender, line.seconds(0, cold=True), step.value, step.low, step.high,
+                            line.fixed if line.cold else None))
     return tuple(jobs)
 
 
-def _warm_up(result: Result, name: str, step: float) -> float:
-    extra = [sum(each.seconds[:each.steps]) - step * min(each.steps, len(each.seconds))
-             for each in result.race.warm_ups if (each.contender, each.task) == (name, result.race.case.task)]
-    return max(0.0, median(extra)) if extra else 0.0
+def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> list[Turn]:
+    """Where the lead changes as a first run gets longer.
+
+    `faster(a, b)` says whether a's steps are shown to be shorter; a chance difference never overtakes.
+    """
+    leader = min(jobs, key=lambda job: (job.fixed, job.step))
+    turns: list[Turn] = []
+    while True:
+        later = [Turn((job.fixed - leader.fixed) / (leader.step - job.step), leader, job) for job in jobs
+                 if job.step < leader.step and faster(job.name, leader.name)]
+        if not later:
+            return turns
+        turns.append(min(later, key=lambda turn: (turn.steps, turn.after.step)))
+        leader = turns[-1].after
 
 
 def _is_faster(result: Result, a: str, b: str) -> bool:
@@ -74,41 +91,37 @@ def _is_faster(result: Result, a: str, b: str) -> bool:
     return verdict is not None and verdict.verdict == "FASTER"
 
 
-def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> list[tuple[float, Job, Job]]:
-    """Where the lead changes as the job gets longer: (steps, who led before, who leads after).
-
-    `faster(a, b)` says whether a's steps are shown to be shorter; a chance difference never overtakes.
-    """
-    leader = min(jobs, key=lambda job: (job.fixed, job.step))
-    turns: list[tuple[float, Job, Job]] = []
-    while True:
-        later = [((job.fixed - leader.fixed) / (leader.step - job.step), job) for job in jobs
-                 if job.step < leader.step and faster(job.name, leader.name)]
-        if not later:
-            return turns
-        steps, after = min(later, key=lambda turn: (turn[0], turn[1].step))
-        turns.append((steps, leader, after))
-        leader = after
+def _bounded(result: Result, turn: Turn) -> Turn:
+    """The turn with the interval of its crossing point, where the two lines have one."""
+    for each in job_lines.crossings(result.race, cold=True):
+        if (each.early, each.late) == (turn.before.name, turn.after.name):
+            return Turn(turn.steps, turn.before, turn.after, each.low, each.high)
+    return turn
 
 
-def _story(jobs: tuple[Job, ...], turns: list[tuple[float, Job, Job]]) -> Text:
+def _story(jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
     if not turns:
         first = min(jobs, key=lambda job: (job.fixed, job.step))
         return (contender(first.name), " is ready first, and no other is shown to overtake it however long the job.")
-    text: Text = ("In a short job ", contender(turns[0][1].name), " finishes first.")
-    for steps, before, after in turns:
-        text += (" From ", Quantity(max(1.0, steps), "count"), " steps (",
-                 Quantity(before.fixed + steps * before.step, "duration"), ") on it is ", contender(after.name), ".")
+    text: Text = ("In a short job ", contender(turns[0].before.name), " finishes first.")
+    for turn in turns:
+        bounds: Text = ()
+        if turn.low is not None and turn.high is not None:
+            bounds = ("95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), "; ")
+        text += (" From ", Quantity(max(1.0, turn.steps), "count"), " steps (", *bounds,
+                 Quantity(turn.before.fixed + turn.steps * turn.before.step, "duration"), ") on it is ",
+                 contender(turn.after.name), ".")
     return text
 
 
-def _curves(jobs: tuple[Job, ...], turns: list[tuple[float, Job, Job]]) -> Chart:
-    last = max([100.0, *(steps for steps, _, _ in turns)])
+def _curves(jobs: tuple[Job, ...], turns: list[Turn]) -> Chart:
+    last = max([100.0, *(turn.steps for turn in turns)])
     steps = tuple((last * 100) ** (i / (_POINTS - 1)) for i in range(_POINTS))
     series = tuple(Series(job.name, steps, tuple(job.fixed + n * job.step for n in steps)) for job in jobs)
-    return Chart("lines", "Total time by number of steps", "The lowest line finishes first; vertical rules mark where "
-                 "the lead changes. Both axes are logarithmic.", series, Axis("steps", "count", log=True),
-                 Axis("total time", "duration", log=True), tuple(steps for steps, _, _ in turns if steps >= 1))
+    return Chart("lines", "Total time of a first run by number of steps", "The lowest line finishes first; vertical "
+                 "rules mark where the lead changes. Both axes are logarithmic.", series,
+                 Axis("steps", "count", log=True), Axis("total time", "duration", log=True),
+                 tuple(turn.steps for turn in turns if turn.steps >= 1))
 
 
 def _table(jobs: tuple[Job, ...]) -> Table:

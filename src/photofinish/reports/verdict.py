@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval
-from photofinish.reports.reading import between, certified, contender, finished, listed, names
+from photofinish.reports.reading import between, certified, contender, listed, ranked, timed
 from photofinish.values import Result, Standing, Verdict
 
 # task -> what one contender does to the model, and what two do
@@ -24,33 +24,39 @@ def section(result: Result) -> Section:
 
 def outcome(result: Result) -> str:
     """FASTER, EQUIVALENT or UNDECIDED for the first two; NOT COMPARABLE or NO RACE."""
-    ranking = names(result)
-    if not result.comparable:
-        return "NOT COMPARABLE"
-    verdict = between(result, *ranking[:2]) if len(ranking) > 1 else None
-    if verdict is None:
+    if _nothing_to_compare(result):
         return "NO RACE"
-    return "FASTER" if verdict.verdict == "SLOWER" else verdict.verdict
+    verdict = _first_two(result)
+    return verdict.verdict if verdict and result.comparable else "NOT COMPARABLE"
+
+
+def _nothing_to_compare(result: Result) -> bool:
+    return not timed(result) or (result.comparable and len(ranked(result)) == 1)
+
+
+def _first_two(result: Result) -> Verdict | None:
+    """The verdict on the first two, the faster of them as a."""
+    ranking = ranked(result)
+    if len(ranking) < 2:
+        return None
+    first, second = ranking[0].contender, ranking[1].contender
+    verdict = between(result, first, second)
+    return between(result, second, first) if verdict and verdict.verdict == "SLOWER" else verdict
 
 
 def sentence(result: Result) -> Text:
     """The whole outcome in one sentence."""
-    ranking = finished(result)
-    if not result.comparable:
-        return _not_comparable(result)
-    if not ranking:
-        return ("No contender finished, so there is nothing to compare.",)
-    verdict = between(result, ranking[0].contender, ranking[1].contender) if len(ranking) > 1 else None
-    if verdict is None:
-        return _alone(ranking[0])
-    verdict = between(result, verdict.b, verdict.a) if verdict.verdict == "SLOWER" else verdict
-    assert verdict is not None
-    say = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}.get(verdict.verdict)
-    return say(result, verdict) + _proof(result) if say else _not_comparable(result)
+    if not timed(result):
+        return ("No contender could be timed, so there is nothing to compare.",)
+    if _nothing_to_compare(result):
+        return _alone(ranked(result)[0])
+    verdict = _first_two(result)
+    say = _SAID.get(outcome(result))
+    return say(result, verdict) + _proof(result) if say and verdict else _not_comparable(result)
 
 
 def _faster(result: Result, verdict: Verdict) -> Text:
-    runner_up = "the runner-up, " if len(finished(result)) > 2 else ""
+    runner_up = "the runner-up, " if len(ranked(result)) > 2 else ""
     comma = "," if runner_up else ""
     return (contender(verdict.a), f" {_verb(result)[0]} {result.race.case.model} ",
             Span(f"{_ratio(verdict)[0]}{TIMES} faster", "strong"), f" than {runner_up}", contender(verdict.b),
@@ -65,6 +71,10 @@ def _equivalent(result: Result, verdict: Verdict) -> Text:
 
 def _undecided(result: Result, verdict: Verdict) -> Text:
     more: Text = ()
+    if verdict.low is None:
+        why = f": {verdict.reason}" if verdict.reason else ""
+        return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ",
+                contender(verdict.b), f" {_verb(result)[0]} {result.race.case.model} faster here{why}")
     if verdict.seconds_to_decide:
         more = ("; about ", Quantity(verdict.seconds_to_decide, "duration"), " more would decide it")
     return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ", contender(verdict.b),
@@ -72,12 +82,15 @@ def _undecided(result: Result, verdict: Verdict) -> Text:
             f"{_interval(verdict)})", *more)
 
 
+_SAID = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}
+
+
 def _not_comparable(result: Result) -> Text:
     wrong = [each.contender for each in result.race.certificates if not each.passed]
     if wrong:
         return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in wrong]),
                 " did not compute what the reference computes.")
-    reasons = sorted({each.reason for each in result.verdicts if each.reason})
+    reasons = sorted({each.reason for each in result.verdicts if each.reason and each.verdict == "NOT COMPARABLE"})
     why = " (" + "; ".join(reasons) + ")" if reasons else ""
     return (Span("No winner is named", "strong"),
             f": that the contenders compute the same thing is not proven{why}.")
@@ -85,12 +98,12 @@ def _not_comparable(result: Result) -> Text:
 
 def _alone(standing: Standing) -> Text:
     value = standing.step.value if standing.step else None
-    return ("Only ", contender(standing.contender), " finished, at ", Quantity(value, "duration"),
+    return ("Only ", contender(standing.contender), " is left in the race, at ", Quantity(value, "duration"),
             " a step, so there is nothing to compare it with.")
 
 
 def _proof(result: Result) -> Text:
-    ranking = names(result)
+    ranking = [each.contender for each in ranked(result)]
     if set(ranking) <= certified(result):
         everyone = "both" if len(ranking) == 2 else f"all {len(ranking)}"
         return (f"; {everyone} were proven to compute the same thing.",)
@@ -99,15 +112,19 @@ def _proof(result: Result) -> Text:
 
 def _details(result: Result) -> tuple[Text, ...]:
     """What the sentence leaves out: the best of each framework, and how far behind the others are."""
-    ranking = names(result)
-    if not result.comparable or len(ranking) < 3:
+    ranking = [each.contender for each in ranked(result)]
+    if len(ranking) < 3:
         return ()
     leader = ranking[0]
     best = {name.split(":")[0].split("@")[0]: name for name in reversed(ranking)}
     rivals = [name for framework, name in best.items() if leader != name]
     rivals = sorted((name for name in rivals if name != ranking[1]), key=ranking.index)[:_RIVALS]
     return tuple(("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
-                 for rival in rivals if between(result, leader, rival))
+                 for rival in rivals if _known(between(result, leader, rival)))
+
+
+def _known(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.low is not None
 
 
 def _behind(result: Result, leader: str, rival: str) -> Text:

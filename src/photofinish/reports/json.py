@@ -1,0 +1,136 @@
+"""The documented JSON of `--json`: stable keys, seconds and bytes, null for what is not known, never NaN.
+
+Its schemas are published in `schema/`; docs/reference/json.md explains every key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from photofinish.render.quantities import plain
+from photofinish.reports import verdict
+from photofinish.reports.reading import memory_bytes, phase_seconds
+from photofinish.values import Certificate, Estimate, Failure, Result, Standing, to_json
+
+SCHEMAS = ("race", "verify", "models", "show")
+
+
+def text(results: Sequence[Result]) -> str:
+    """What `--json` prints: the object of one race, or a list of them where there are several."""
+    races = [race(each) for each in results]
+    return json.dumps(races[0] if len(races) == 1 else races, indent=2, allow_nan=False)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) called `name`, one of SCHEMAS. Raises KeyError."""
+    if name not in SCHEMAS:
+        raise KeyError(name)
+    found = files("photofinish").joinpath("schema", f"{name}.json").read_text(encoding="utf-8")
+    return dict(json.loads(found))
+
+
+def race(result: Result) -> dict[str, Any]:
+    """The object of one race."""
+    raw = result.race
+    return _object({
+        "id": raw.id,
+        "created": raw.created,
+        "command": raw.command,
+        "case": to_json(raw.case),
+        "margin": raw.margin,
+        "comparable": result.comparable,
+        "outcome": verdict.outcome(result),
+        "sentence": plain(verdict.sentence(result)),
+        "contenders": _contenders(result),
+        "verdicts": [to_json(each) for each in result.verdicts],
+        "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
+                        "contenders": [certified(each) for each in raw.certificates]},
+        "audit": to_json(raw.audit),
+        "warnings": list(result.warnings),
+        "launches": to_json(raw.launches),
+        "machine": raw.machine,
+    })
+
+
+def verification(model: str, digest: str, certificates: Sequence[Certificate],
+                 failures: Sequence[Failure] = ()) -> dict[str, Any]:
+    """The object of `verify`: certified only if every contender that was asked for is."""
+    return _object({
+        "model": model,
+        "digest": digest,
+        "certified": bool(certificates) and not failures and all(each.passed for each in certificates),
+        "contenders": [certified(each) for each in certificates],
+        "failures": to_json(tuple(failures)),
+    })
+
+
+def certified(certificate: Certificate) -> dict[str, Any]:
+    """One contender's proof, tensor group by tensor group."""
+    return {
+        "name": certificate.contender,
+        "passed": certificate.passed,
+        "reference": certificate.reference,
+        "batch": certificate.batch,
+        "groups": to_json(certificate.checks),
+        "not_compared": [{"tensor": tensor, "reason": reason} for tensor, reason in certificate.listed],
+        "losses": {optimizer: {"contender": list(losses),
+                               "reference": list(certificate.reference_curves.get(optimizer, ()))}
+                   for optimizer, losses in certificate.curves.items()},
+        "versions": dict(certificate.versions),
+        "seconds": certificate.seconds,
+    }
+
+
+def _contenders(result: Result) -> list[dict[str, Any]]:
+    phases, memory = phase_seconds(result), memory_bytes(result)
+    return [{
+        "name": each.contender,
+        "place": each.place,
+        "tie_group": each.tie_group,
+        "seconds_per_step": _estimate(each.step),
+        "throughput": _estimate(each.throughput),
+        "phases": _keys(phases.get(each.contender, {})),
+        "memory": each.memory,
+        "memory_by_phase": _keys(memory.get(each.contender, {})),
+        "cpu_per_wall": each.cpu_per_wall,
+        "faults_per_step": each.faults_per_step,
+        "spread": each.spread,
+        "failure": to_json(each.failure),
+        "versions": result.race.versions.get(each.contender, {}),
+    } for each in _in_order(result)]
+
+
+def _in_order(result: Result) -> list[Standing]:
+    """The standings; a contender of which nothing at all was recorded is there too."""
+    known = {each.contender for each in result.standings}
+    return [*result.standings, *(Standing(name, None, None, None, None) for name in result.race.contenders
+                                 if name not in known)]
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
+    """One launch gives a value without an interval."""
+    if estimate is None:
+        return None
+    low, high = (estimate.low, estimate.high) if estimate.level else (None, None)
+    return {"value": estimate.value, "low": low, "high": high}
+
+
+def _keys(phases: dict[str, Any]) -> dict[str, Any]:
+    return {name.replace(" (cold)", "_cold"): value for name, value in phases.items()}
+
+
+def _object(values: dict[str, Any]) -> dict[str, Any]:
+    return dict(finite(values))
+
+
+def finite(value: Any) -> Any:
+    """The same data with null for every number that JSON cannot say."""
+    if isinstance(value, dict):
+        return {str(key): finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

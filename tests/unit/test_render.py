@@ -1,0 +1,285 @@
+"""Renderers: every format draws every kind of result, figures are written alike, and a page loads nothing."""
+
+import csv as standard_csv
+import io
+import itertools
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import factories
+from photofinish.render import charts, csv, html, markdown, sketches, terminal
+from photofinish.render.document import (
+    Axis,
+    Block,
+    Chart,
+    Code,
+    Column,
+    Document,
+    Interval,
+    Note,
+    Paragraph,
+    Section,
+    Series,
+    Span,
+    Table,
+    blocks_of,
+)
+from photofinish.render.quantities import duration, plain, ratio_with_interval, shares, write, write_column
+from photofinish.reports.race import BRIEF, document
+
+DOCUMENTS: dict[str, Document] = {name: document(make()) for name, make in factories.SCENARIOS.items()}
+# Drawn in ink only once per kind of outcome: charts take a second each.
+DRAWN = ("decided", "not_comparable", "failures", "nobody", "one_launch")
+
+
+@pytest.fixture(params=sorted(DOCUMENTS))
+def report(request: pytest.FixtureRequest) -> Document:
+    return DOCUMENTS[request.param]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: html.render([DOCUMENTS[name]]) for name in DRAWN}
+
+
+def printed(document: Document, width: int, full: bool = False, colour: bool = False) -> str:
+    screen = io.StringIO()
+    terminal.show(document, Console(file=screen, width=width, force_terminal=colour, highlight=False), full)
+    return screen.getvalue()
+
+
+def sheet(*blocks: Block, series: tuple[str, ...] = ("a", "b")) -> Document:
+    return Document("title", "subtitle", "short", ("summary",), series, (Section("only", "Only", blocks),))
+
+
+# Figures
+
+@pytest.mark.parametrize(("value", "hint", "written"), [
+    (0.0482, "duration", "48.2 ms"), (3.1, "duration", "3.10 s"), (59.999, "duration", "1 min"),
+    (252.0, "duration", "4 min 12 s"), (7500.0, "duration", "2 h 5 min"), (270_000.0, "duration", "3 d 3 h"),
+    (4.2e-6, "duration", "4.20 µs"), (0.0, "duration", "0 s"), (3599.9, "duration", "1 h"),
+    (0.009999999, "duration", "10.0 ms"), (9.9999, "number", "10.0"),
+    (1536.0 * 2**20, "bytes", "1.50 GiB"), (0.02, "percent", "2 %"), (0.0055, "percent", "0.55 %"),
+    (1.3, "ratio", "1.30\u00d7"), (1234567, "count", "1,234,567"), (1.25e-7, "scientific", "1.2e-07"),
+    (True, "check", "passed"), (False, "check", "FAILED"), (None, "duration", "\u2013"),
+    (float("nan"), "duration", "\u2013"), (float("inf"), "ratio", "\u2013"), ("words", "duration", "words"),
+])
+def test_a_figure_is_written_by_its_hint(value: float, hint: str, written: str) -> None:
+    assert write(value, hint) == written
+
+
+def test_a_column_shares_its_unit_and_decimals() -> None:
+    assert write_column([0.0371, 0.0482, 0.1104], "duration") == ["37.1 ms", "48.2 ms", "110.4 ms"]
+    assert write_column([1.3, Interval(2.0, 1.9, 2.1), None], "ratio") == [
+        "1.30\u00d7", "2.00\u00d7 (1.90\u20132.10)", "\u2013"]
+
+
+def test_a_column_that_spans_too_much_keeps_own_units() -> None:
+    assert write_column([0.02, 21.4], "duration") == ["20.0 ms", "21.4 s"]
+    assert write_column([Interval(100.0, 90.0, 110.0)], "duration") == ["1 min 40 s (1 min 30 s\u20131 min 50 s)"]
+
+
+def test_a_bound_that_excludes_one_is_never_rounded_to_it() -> None:
+    assert ratio_with_interval(1.05, 1.003, 1.1) == ("1.050", "1.003", "1.100")
+
+
+@given(st.floats(1e-9, 1e9))
+def test_durations_stay_within_their_units(seconds: float) -> None:
+    text = duration(seconds)
+    assert not re.search(r"\b(60 s|60 min|24 h|1,000(\.0+)? (ms|µs))", text)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8), st.integers(10, 80))
+def test_the_parts_of_a_bar_fit_it(values: list[float], width: int) -> None:
+    lengths = shares(values, width)
+    assert sum(lengths) <= width
+    assert all((length > 0) == (value > 0) for length, value in zip(lengths, values))
+
+
+# Terminal
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_shows_all_in_any_width_without_colour(report: Document, width: int) -> None:
+    for full in (False, True):
+        text = printed(report, width, full)
+        assert "\x1b" not in text
+        assert " ".join(plain(report.summary).split())[:40] in " ".join(text.replace("│", " ").split())
+    for name in report.series:
+        assert name in text or len(name) > width // 3
+
+
+def test_lines_of_a_report_fit_the_screen() -> None:
+    for name, report in DOCUMENTS.items():
+        if name == "crowd":  # a single name there is wider than what a column may take
+            continue
+        long = [each.text for each in blocks_of(report, Code) if isinstance(each, Code)]  # never broken: to be copied
+        for line in printed(report, 80).splitlines():
+            assert len(line.rstrip()) <= 80 or any(line.strip() in text for text in long), line
+
+
+def test_colour_is_only_an_addition() -> None:
+    plain_text, coloured = printed(DOCUMENTS["decided"], 100), printed(DOCUMENTS["decided"], 100, colour=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain_text
+
+
+def test_a_table_too_wide_goes_on_below_with_its_rows_named() -> None:
+    columns = (Column("Contender", "contender"), *(Column(f"figure number {i}", "count") for i in range(12)))
+    table = Table("wide", columns, ((Span("torch:eager", "contender"), *range(1_000_000, 1_000_012)),))
+    text = printed(sheet(table), 60)
+    assert text.count("torch:eager") > 1
+    assert all(f"{1_000_000 + i:,}" in text for i in range(12))
+
+
+def test_a_command_is_not_broken_by_the_terminal() -> None:
+    command = "photofinish race resnet18 " + " ".join(f"framework{i}:mode" for i in range(20))
+    assert command in printed(sheet(Code(command)), 60)
+
+
+# Markdown and CSV
+
+def test_markdown_tables_are_well_formed(report: Document) -> None:
+    text = markdown.render([report])
+    bodies = re.sub(r"(?s)(`{3,})text\n.*?\n\1", "", text)
+    tables = [list(lines) for piped, lines in itertools.groupby(bodies.splitlines(), lambda line: line[:1] == "|")
+              if piped]
+    assert len(tables) == len(blocks_of(report, Table))
+    for head, rule, *rows in tables:
+        assert re.fullmatch(r"\|(-+:?\|)+", rule)
+        cells = {len(re.findall(r"(?<!\\)\|", line)) for line in (head, rule, *rows)}
+        assert len(cells) == 1
+    assert text.count("```") % 2 == 0
+
+
+def test_markdown_escapes_what_would_be_markup() -> None:
+    text = markdown.render([sheet(
+        Paragraph(("a*b_c <script> [x]",)), Code("``` inside"),
+        Table("t", (Column("a|b", "code"), Column("c")), ((Span("torch:eager[a=1|2]", "contender"), "x|y"),)))])
+    assert "a\\*b\\_c \\<script> \\[x]" in text
+    assert "````text\n``` inside\n````" in text
+    assert "`torch:eager[a=1\\|2]`" in text and "x\\|y" in text
+
+
+def test_csv_keeps_every_digit_and_names_units(report: Document) -> None:
+    for name, text in csv.tables(report).items():
+        rows = list(standard_csv.reader(io.StringIO(text)))
+        assert {len(row) for row in rows} == {len(rows[0])}, name
+        assert len(set(rows[0])) == len(rows[0]), name
+        assert "nan" not in text and "None" not in text
+
+
+def test_csv_of_standings_holds_raw_seconds() -> None:
+    result = factories.decided()
+    rows = list(standard_csv.DictReader(io.StringIO(csv.render([document(result)]))))
+    assert [row["Contender"] for row in rows] == [each.contender for each in result.standings]
+    for row, standing in zip(rows, result.standings):
+        assert standing.step is not None
+        assert float(row["Time per step (s)"]) == standing.step.value
+        assert float(row["Time per step (s) low"]) == standing.step.low
+        assert row["Race"] == "resnet18, training"
+
+
+def test_csv_of_several_races_begins_anew_where_columns_differ() -> None:
+    text = csv.render([DOCUMENTS["decided"], DOCUMENTS["inference"], DOCUMENTS["not_comparable"]])
+    heads = [line for line in text.splitlines() if line.startswith("Race,")]
+    assert len(heads) == 2
+
+
+# Charts
+
+def test_sketches_stay_within_their_width(report: Document) -> None:
+    for chart in blocks_of(report, Chart):
+        assert isinstance(chart, Chart)
+        for width in (72, 100):
+            assert all(len(line) <= width for line in sketches.sketch(chart, width)), chart.title
+
+
+def test_charts_take_their_colours_from_the_page() -> None:
+    series = (Series("a", (1.0,)), Series("b", (1.3,), low=(1.2,), high=(1.4,)))
+    drawn = charts.svg(Chart("intervals", "T & <t>", "S", series, Axis("x", "ratio"), marks=(1.0,), band=0.02),
+                       {"a": "var(--c1)", "b": "var(--c2)"})
+    assert 'aria-label="T &amp; &lt;t>. S"' in drawn
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', drawn))
+    assert {"var(--c1)", "var(--c2)", "var(--ink)"} <= used
+    assert used <= {each for each in used if each.startswith("var(--")} | {"none", "transparent"}
+    assert "1.30 (1.20" in re.sub(r"\s+", " ", drawn)
+
+
+def test_long_names_lose_their_middle_in_charts() -> None:
+    name = "framework:mode[layout=channels_last,threads=16]"
+    drawn = charts.svg(Chart("bars", "t", "s", (Series(name, (2.0,)),), Axis("seconds", "duration")), {name: "red"})
+    assert name not in drawn and "threads=16]" in drawn
+
+
+# HTML
+
+class _Page(HTMLParser):
+    """Collects what a page would load, its ids, and checks that elements close."""
+
+    VOID = ("meta", "link", "input", "br", "path", "rect", "line", "circle")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        loading = ("src", "srcset", "data", "action", "xlink:href")
+        self.loads += [value or "" for name, value in attrs if name in loading]
+        if tag == "link":
+            self.loads.append(values.get("href") or "")
+        if tag == "a":
+            self.targets.append(values.get("href") or "")
+        self.ids += [values["id"] or ""] if "id" in values else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_pages_are_whole_small_and_load_nothing(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
+        page = _Page()
+        page.feed(text)
+        assert not page.open
+        assert len(set(page.ids)) == len(page.ids), name
+        assert page.loads == ["data:,"]
+        assert "http:" not in text and "https:" not in text and "@import" not in text
+        assert {target[1:] for target in page.targets} <= set(page.ids)
+        assert len(text.encode()) < 1_500_000
+        assert plain(DOCUMENTS[name].summary).split(";")[0][-30:] in re.sub(r"<[^>]+>", "", text)
+
+
+def test_a_page_of_two_races_has_a_tab_for_each_and_ids_apart() -> None:
+    two = [document(factories.decided(), BRIEF), document(factories.inference(), BRIEF)]
+    text = html.render(two)
+    page = _Page()
+    page.feed(text)
+    assert len(set(page.ids)) == len(page.ids)
+    assert text.count('role="tab"') == 2
+    assert 'aria-controls="race1"' in text and 'id="race2"' in text
+
+
+def test_nothing_from_outside_becomes_markup() -> None:
+    bad = "<script>alert(1)</script>"
+    report = sheet(Paragraph((bad, Span(bad, "contender"))), Note((bad,)), Code(bad, bad),
+                   Table("t", (Column(bad),), ((bad,), (Span(bad, "bad"),)), bad), series=(bad,))
+    text = html.render([report], made=bad)
+    assert bad not in text
+    assert text.count("&lt;script&gt;") >= 7
+
+
+def test_a_notebook_gets_a_frame_of_its_own() -> None:
+    text = html.embedded([sheet(Paragraph(('say "hello"',)))])
+    page = _Page()
+    page.feed(text)
+    assert text.startswith("<iframe") and "&lt;!doctype html&gt;" in text and not page.open

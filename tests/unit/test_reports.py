@@ -1,0 +1,221 @@
+"""Reports: what they say of every kind of result, and the documented JSON and data frames."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import factories
+from photofinish.cli import listing, show
+from photofinish.models import find
+from photofinish.render.document import Banner, Calculator, Chart, Document, Note, Table, blocks_of
+from photofinish.render.quantities import plain
+from photofinish.reports import frame, total_time, verdict
+from photofinish.reports import json as reports_json
+from photofinish.reports.race import BRIEF, QUESTIONS, document
+from photofinish.reports.reading import between
+from photofinish.values import Check, Failure, Result
+
+RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+
+@pytest.fixture(params=sorted(RESULTS))
+def result(request: pytest.FixtureRequest) -> Result:
+    return RESULTS[request.param]
+
+
+def sentence(name: str) -> str:
+    return plain(verdict.sentence(RESULTS[name]))
+
+
+def tables(of: Document, name: str) -> list[Table]:
+    return [each for each in blocks_of(of, Table) if isinstance(each, Table) and each.name == name]
+
+
+@pytest.mark.parametrize(("name", "outcome", "words"), [
+    ("decided", "FASTER", ("torch:compile trains resnet18 1.3", "faster than the runner-up, torch:eager",
+                           "95 % interval", "5 launches", "all 5 were proven")),
+    ("inference", "FASTER", ("torch:compile runs inference on resnet18", "faster")),
+    ("equivalent", "EQUIVALENT", ("train resnet18 equally fast here: within 2 %", "both were proven")),
+    ("undecided", "UNDECIDED", ("undecided whether", "more would decide it")),
+    ("one_launch", "UNDECIDED", ("one launch does not show",)),
+    ("not_comparable", "NOT COMPARABLE", ("No winner is named", "tensorflow:graph did not compute")),
+    ("uncertified", "NOT COMPARABLE", ("No winner is named", "no certificate for torch:eager")),
+    ("alone", "NO RACE", ("Only torch:compile is left",)),
+    ("nobody", "NO RACE", ("No contender could be timed",)),
+    ("crashed", "FASTER", ("torch:compile", "than torch:eager here", "both were proven")),
+])
+def test_the_sentence_says_the_outcome(name: str, outcome: str, words: tuple[str, ...]) -> None:
+    assert verdict.outcome(RESULTS[name]) == outcome
+    for word in words:
+        assert word in sentence(name)
+
+
+def test_no_winner_is_named_where_nothing_may_be_compared() -> None:
+    for name in ("not_comparable", "uncertified"):
+        shown = document(RESULTS[name])
+        assert "faster" not in sentence(name)
+        assert not blocks_of(shown, Calculator)
+        assert not [each for each in blocks_of(shown, Chart) if isinstance(each, Chart) and each.kind == "intervals"]
+        (standings,) = tables(shown, "standings")
+        assert "Place" not in [column.title for column in standings.columns]
+        assert [section.name for section in shown.sections][:2] == ["verdict", "certificate"]
+
+
+def test_a_verdict_reads_the_same_from_both_sides() -> None:
+    result = RESULTS["decided"]
+    forward, backward = (between(result, *pair) for pair in
+                         (("torch:compile", "torch:eager"), ("torch:eager", "torch:compile")))
+    assert forward is not None and backward is not None
+    assert (forward.verdict, backward.verdict) == ("FASTER", "SLOWER")
+    assert forward.ratio is not None and backward.ratio is not None
+    assert math.isclose(forward.ratio * backward.ratio, 1)
+    assert backward.low is not None and backward.high is not None
+    assert backward.low < backward.ratio < backward.high < 1
+
+
+def test_failures_show_kind_log_and_command() -> None:
+    shown = document(RESULTS["failures"], ("failures",))
+    text = repr(shown)
+    for word in ("out of memory", "exceeds 10% of free memory", "photofinish race resnet18 tensorflow:xla", "missing"):
+        assert word in text
+
+
+def test_a_long_log_is_cut_to_its_end() -> None:
+    result = RESULTS["alone"]
+    log = "\n".join(f"line {i}" for i in range(100))
+    failure = Failure("torch:eager", "crash", "signal 11", log=log)
+    shown = repr(document(replace(result, race=replace(result.race, failures=(failure,))), ("failures",)))
+    assert "line 99" in shown and "line 80" in shown and "line 79" not in shown
+
+
+def test_a_mismatch_of_numerics_is_told_beside_the_verdict_and_in_the_audit() -> None:
+    shown = document(RESULTS["mismatch"])
+    (first, *_) = shown.sections
+    warnings = [plain(each.text) for each in first.blocks if isinstance(each, Note)]
+    assert any("TF32" in warning for warning in warnings)
+    (audit,) = tables(shown, "audit")
+    assert "TF32 (asked: float32)" in repr(audit)
+
+
+def test_every_question_is_answered_and_the_brief_one_is_a_part(result: Result) -> None:
+    full = [section.name for section in document(result).sections]
+    assert set(full) <= set(QUESTIONS)
+    assert [each.name for each in document(result, BRIEF).sections] == [each for each in full if each in BRIEF]
+    assert isinstance(document(result).sections[0].blocks[0], Banner)
+
+
+def test_tables_are_rectangular(result: Result) -> None:
+    for table in blocks_of(document(result), Table):
+        assert isinstance(table, Table)
+        assert {len(row) for row in table.rows} <= {len(table.columns)}
+
+
+def test_shared_places_are_marked() -> None:
+    (standings,) = tables(document(RESULTS["equivalent"]), "standings")
+    assert [row[0] for row in standings.rows] == ["1=", "1="]
+
+
+def test_the_lead_changes_where_the_lines_cross() -> None:
+    jobs = total_time.lines(RESULTS["decided"])
+    (turn,) = total_time.overtakings(jobs, lambda a, b: True)
+    assert (turn.before.name, turn.after.name) == ("torch:eager", "torch:compile")
+    for steps, winner in ((turn.steps * 0.99, "torch:eager"), (turn.steps * 1.01, "torch:compile")):
+        assert min(jobs, key=lambda job: job.fixed + steps * job.step).name == winner
+
+
+def test_a_difference_that_is_not_shown_never_overtakes() -> None:
+    assert total_time.overtakings(total_time.lines(RESULTS["decided"]), lambda a, b: False) == []
+    assert "no other is shown to overtake it" in repr(document(RESULTS["undecided"], ("total-time",)))
+
+
+def test_the_race_conforms_to_its_schema(result: Result) -> None:
+    text = reports_json.text([result])
+    jsonschema.validate(json.loads(text, parse_constant=pytest.fail), reports_json.schema("race"),
+                        cls=jsonschema.Draft202012Validator)
+
+
+def test_several_races_are_a_list() -> None:
+    both = json.loads(reports_json.text([RESULTS["decided"], RESULTS["inference"]]))
+    assert [each["case"]["task"] for each in both] == ["train", "infer"]
+
+
+def test_json_names_phases_without_the_task_and_cold_ones_apart() -> None:
+    found = reports_json.race(RESULTS["decided"])["contenders"][0]
+    assert found["name"] == "torch:compile"
+    assert found["phases"]["compile_cold"] > found["phases"]["compile"] > 1
+    assert found["seconds_per_step"]["low"] < found["seconds_per_step"]["value"] < found["seconds_per_step"]["high"]
+
+
+def test_what_is_no_number_is_null() -> None:
+    of = RESULTS["not_comparable"].race
+    broken = replace(of.certificates[0], passed=False, checks=(Check("forward", 1, math.nan, 0.0, False),),
+                     curves={"SGD": (1.0, math.inf)})
+    found = reports_json.verification("resnet18", of.case.digest, [broken])
+    jsonschema.validate(found, reports_json.schema("verify"), cls=jsonschema.Draft202012Validator)
+    assert found["certified"] is False
+    assert found["contenders"][0]["groups"][0]["error"] is None
+    assert found["contenders"][0]["losses"]["SGD"]["contender"] == [1.0, None]
+    json.dumps(found, allow_nan=False)
+
+
+def test_one_that_could_not_be_tried_is_not_certified() -> None:
+    certificates = RESULTS["decided"].race.certificates
+    assert reports_json.verification("m", "d", certificates)["certified"]
+    assert not reports_json.verification("m", "d", certificates, factories.FAILURES)["certified"]
+    assert not reports_json.verification("m", "d", [])["certified"]
+
+
+@pytest.mark.parametrize("name", reports_json.SCHEMAS)
+def test_schemas_are_valid_closed_and_documented(name: str) -> None:
+    schema = reports_json.schema(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    text = DOCS.read_text()
+    for part in _objects(schema):
+        assert part["additionalProperties"] is False
+        assert set(part["required"]) == set(part["properties"])
+        for key in part["properties"]:
+            assert f"`{key}`" in text, f"docs/reference/json.md does not explain {key}"
+
+
+def _objects(part: object) -> list[dict]:  # type: ignore[type-arg]
+    if isinstance(part, dict):
+        inner = [each for value in part.values() for each in _objects(value)]
+        return inner + ([part] if "properties" in part and "required" in part else [])
+    return [each for value in part for each in _objects(value)] if isinstance(part, list) else []
+
+
+def test_definitions_that_two_schemas_share_are_the_same() -> None:
+    race, verify = (reports_json.schema(name)["$defs"] for name in ("race", "verify"))
+    assert {name: race[name] for name in verify} == verify
+
+
+def test_lists_of_models_and_layers_conform_to_their_schemas() -> None:
+    models, layers = listing.models(), show.describe("digits_cnn", find("digits_cnn").graph())
+    for name, printed in (("models", models), ("show", layers)):
+        jsonschema.validate(json.loads(json.dumps(printed)), reports_json.schema(name),
+                            cls=jsonschema.Draft202012Validator)
+
+
+def test_an_unknown_schema_is_refused() -> None:
+    with pytest.raises(KeyError):
+        reports_json.schema("../pyproject")
+
+
+def test_samples_are_every_step(result: Result) -> None:
+    samples = frame.samples([result])
+    assert tuple(samples.columns) == frame.SAMPLE_COLUMNS
+    assert len(samples) == sum(len(block.seconds) for block in result.race.blocks)
+    assert math.isclose(samples["seconds"].sum(), sum(sum(block.seconds) for block in result.race.blocks))
+
+
+def test_standings_as_a_frame() -> None:
+    both = frame.standings([RESULTS["decided"], RESULTS["failures"]])
+    assert len(both) == len(RESULTS["decided"].standings) + len(RESULTS["failures"].standings)
+    assert both.iloc[0]["contender"] == "torch:compile"
+    assert both.iloc[0]["phase_compile_cold"] > both.iloc[0]["phase_compile"]
+    assert set(both["failure"].dropna()) == {"missing", "out of memory"}
