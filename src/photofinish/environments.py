@@ -34,7 +34,8 @@ _EXTRAS = ("torch", "tensorflow")  # frameworks that are an extra of this packag
 @dataclass(frozen=True)
 class FrameworkInfo:
     """A framework as its header describes it. `options` maps a name to its allowed values, none listed
-    meaning any; the first mode is the default."""
+    meaning any; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands
+    for the race's own folder of compile caches."""
 
     name: str
     title: str
@@ -43,6 +44,7 @@ class FrameworkInfo:
     modes: tuple[str, ...]
     devices: tuple[str, ...]
     options: dict[str, tuple[str, ...]]
+    environment: dict[str, str]
 
     @property
     def default_mode(self) -> str:
@@ -91,7 +93,8 @@ def read_header(path: Path) -> FrameworkInfo:
         own = header["tool"]["photofinish"]
         return FrameworkInfo(path.stem, own["title"], header["requires-python"], tuple(header["dependencies"]),
                              tuple(own["modes"]), tuple(own["devices"]),
-                             {name: tuple(values) for name, values in own["options"].items()})
+                             {name: tuple(values) for name, values in own["options"].items()},
+                             own.get("environment", {}))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
 

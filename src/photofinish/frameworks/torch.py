@@ -6,11 +6,11 @@
 # modes = ["eager", "compile"]
 # devices = ["cpu", "cuda"]
 # options = { layout = ["contiguous", "channels_last"] }
+# environment = { TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor", TRITON_CACHE_DIR = "{cache}/triton" }
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 
-So `photofinish show --as torch` prints the very code that races: nested modules whose state dictionary
-has the canonical names, a straight-line forward, and the loss as a function.
+So `photofinish show --as torch` prints the very code that races. The writing is in _torch_source.py.
 """
 
 import linecache
@@ -30,54 +30,64 @@ from photofinish.graph import Graph, Node
 
 __all__ = ["Contestant", "native_source"]
 
-def _load(source: str, digest: str) -> Any:
-    """The source as a module that tracebacks and compilers can read."""
-    name = "photofinish_torch_" + digest[:12]
-    module: Any = types.ModuleType(name)
-    sys.modules[name] = module
-    filename = "<{}>".format(name)
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), vars(module))
-    return module
-
 
 FLOATS = {"float32": torch.float32, "float64": torch.float64}
 SLOTS = {"velocity": "momentum_buffer", "moment1": "exp_avg", "moment2": "exp_avg_sq"}
-
+SWITCHES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
+FACTS = {"version": "__version__", "git": "version.git_version", "threads": "get_num_threads",
+         "interop_threads": "get_num_interop_threads", "cpu_capability": "backends.cpu.get_cpu_capability",
+         "onednn": "backends.mkldnn.is_available", "cuda": "version.cuda", "cudnn": "backends.cudnn.version",
+         "cudnn_benchmark": "backends.cudnn.benchmark", "deterministic": "are_deterministic_algorithms_enabled"}
 PROBES: Dict[str, Callable[..., Any]] = {
     "matmul": lambda a, b: a @ b,
     "conv": lambda image, weight: functional.conv2d(image, weight, padding=1),
     "multiply": lambda a, b: a * b,
 }
-
-
-def _float32_backends() -> Dict[str, Any]:
-    """Every switch that may round float32 operands to TF32 or bfloat16 in this version, by name."""
-    backends = torch.backends
-    new = {"cuda.matmul": getattr(getattr(backends, "cuda", None), "matmul", None)}
-    for library in ("cudnn", "mkldnn"):
-        for operation in ("matmul", "conv", "rnn"):
-            new["{}.{}".format(library, operation)] = getattr(getattr(backends, library), operation, None)
-    return {name: switch for name, switch in new.items() if getattr(switch, "fp32_precision", None) is not None}
-
-
-def _be_strict() -> None:
-    """Float32 operations compute in float32."""
-    switches = _float32_backends()
-    for switch in switches.values():
-        switch.fp32_precision = "ieee"
-    if not switches:  # before PyTorch 2.9
-        torch.backends.cudnn.allow_tf32 = False
-        if hasattr(torch, "set_float32_matmul_precision"):
-            torch.set_float32_matmul_precision("highest")
-
-
+INFERENCE = getattr(torch, "inference_mode", torch.no_grad)
 QUIET = (  # what torch.compile says of PyTorch's own code, and its advice to allow TF32
     "`torch.jit.script_method` is deprecated", "TensorFloat32 tensor cores")
 
 
+def _find(path: str) -> Any:
+    """A dotted name under torch, or None where this version lacks it."""
+    found = torch
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def _ask(path: str) -> Any:
+    """What PyTorch says of itself, or None."""
+    found = _find(path)
+    return found() if callable(found) else found
+
+
+def _be_strict() -> None:
+    """Float32 operations compute in float32: neither TF32 nor bfloat16, whichever way the version spells it."""
+    for path in ("backends.cuda.matmul", "backends.cudnn"):  # first, or the older switches contradict the newer
+        if hasattr(_find(path), "allow_tf32"):
+            _find(path).allow_tf32 = False
+    for path in SWITCHES:
+        if hasattr(_find("backends." + path), "fp32_precision"):
+            _find("backends." + path).fp32_precision = "ieee"
+
+
+def _filename(graph: Graph) -> str:
+    return "<photofinish_torch_{}>".format(graph.digest[:12])
+
+
+def _load(graph: Graph) -> Any:
+    """The source of a graph as a module that tracebacks and compilers can read."""
+    source, filename = native_source(graph), _filename(graph)
+    module: Any = types.ModuleType(filename[1:-1])
+    sys.modules[module.__name__] = module
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), vars(module))
+    return module
+
+
 def _optimizer(optimizer: optimizers.Optimizer, parameters: Any) -> Any:
-    """torch.optim's own, with PyTorch's choice of implementation (foreach or not) left alone."""
+    """torch.optim's own; whether it loops or uses foreach or fused kernels is left to PyTorch."""
     if isinstance(optimizer, optimizers.SGD):
         return torch.optim.SGD(parameters, lr=optimizer.learning_rate, momentum=optimizer.momentum)
     return torch.optim.Adam(parameters, lr=optimizer.learning_rate, betas=(optimizer.beta1, optimizer.beta2),
@@ -126,12 +136,16 @@ def _gradient(parameter: Any) -> np.ndarray:
 
 
 class Contestant(frameworks.Contestant):
-    """PyTorch in mode "eager" or "compile". Mode compile is torch.compile of the training loss and, for
-    inference, of the model; backward follows the forward, the optimizer stays as torch.optim ships it."""
+    """PyTorch in mode "eager" or "compile".
+
+    Mode compile is torch.compile of the function that returns the loss (a loss outside would leave fusion to
+    be had), so of its backward too, and for inference of the model; the optimizer stays as torch.optim ships it.
+    """
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode not in ("eager", "compile") or (setup.mode == "compile" and not hasattr(torch, "compile")):
+        self.compiles = setup.mode == "compile"
+        if setup.mode not in ("eager", "compile") or (self.compiles and not hasattr(torch, "compile")):
             raise Unsupported("PyTorch {} has no mode {!r}".format(torch.__version__, setup.mode))
         options = dict(setup.options)
         self.layout = options.pop("layout", "contiguous")
@@ -145,7 +159,7 @@ class Contestant(frameworks.Contestant):
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise Unsupported("this PyTorch ({}) sees no CUDA device".format(torch.__version__))
         self.dtype = FLOATS[setup.precision]
-        self.memory_format = torch.channels_last if self.layout == "channels_last" else torch.contiguous_format
+        self.operations: Dict[str, Any] = {}  # the probes that were used, in this mode
         for message in QUIET:
             warnings.filterwarnings("ignore", message=message)
         torch.manual_seed(setup.seed)
@@ -154,25 +168,21 @@ class Contestant(frameworks.Contestant):
             _be_strict()
 
     def facts(self) -> Dict[str, Any]:
-        cuda = self.device.type == "cuda"
-        return {
-            "version": torch.__version__, "git": torch.version.git_version, "threads": torch.get_num_threads(),
-            "interop_threads": torch.get_num_interop_threads(), "onednn": torch.backends.mkldnn.is_available(),
-            "cpu_capability": torch.backends.cpu.get_cpu_capability(), "precision": self.setup.precision,
-            "float32": {name: switch.fp32_precision for name, switch in _float32_backends().items()},
-            "device": torch.cuda.get_device_name(self.device) if cuda else "cpu",
-            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version() if cuda else None,
-            "cudnn_benchmark": torch.backends.cudnn.benchmark, "layout": self.layout,
-            "deterministic": torch.are_deterministic_algorithms_enabled(),
-            "optimizer": "torch.optim, foreach and fused as PyTorch chooses",
-        }
+        return dict(
+            {name: _ask(path) for name, path in FACTS.items()}, precision=self.setup.precision, layout=self.layout,
+            device=torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu",
+            float32={path: _find("backends.{}.fp32_precision".format(path)) for path in SWITCHES},
+            optimizer="torch.optim with foreach and fused as PyTorch chooses")
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
         self.graph = graph
         self.batch = batch
         self.rule = optimizer
-        source = _load(native_source(graph), graph.digest)
-        self.model = source.Model().to(self.device, self.dtype).to(memory_format=self.memory_format)
+        self.memoryless = isinstance(optimizer, optimizers.SGD) and optimizer.momentum == 0  # no buffer in PyTorch
+        source = _load(graph)
+        self.model = source.Model().to(self.device, self.dtype)
+        if self.layout == "channels_last":
+            self.model = self.model.to(memory_format=torch.channels_last)
         self.forward = self._in_mode(self.model)
         self.objective: Any = self._in_mode(source.training_loss) if graph.losses else None
         self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
@@ -184,7 +194,7 @@ class Contestant(frameworks.Contestant):
         self.steps = 0
 
     def _in_mode(self, function: Any) -> Any:
-        return torch.compile(function, dynamic=False) if self.setup.mode == "compile" else function
+        return torch.compile(function, dynamic=False) if self.compiles else function
 
     def put(self, arrays: Arrays) -> None:
         """In place, so that compiled code stays valid."""
@@ -208,21 +218,22 @@ class Contestant(frameworks.Contestant):
         return torch.tensor(float(self.steps)) if "foreach" in self.optimizer.defaults else self.steps
 
     def _slots(self) -> Iterator[Tuple[str, str, Any]]:
-        """(slot, parameter name, tensor) of the optimizer's state, made with zeros where it is not there yet:
-        a zero momentum buffer takes the first gradient as it is, as PyTorch's missing one does."""
-        for slot in self.rule.slots if self.rule else ():
+        """(slot, parameter name, tensor) of the optimizer, made with zeros where it is not there yet: a zero
+        momentum buffer takes the first gradient as it is, as PyTorch's missing one does."""
+        for slot in self.rule.slots if self.rule and not self.memoryless else ():
             for name, parameter in self.parameters.items():
                 state = self.optimizer.state[parameter]
-                yield slot, name, state.setdefault(SLOTS[slot], torch.zeros_like(parameter.detach()))
+                if SLOTS[slot] not in state:
+                    state[SLOTS[slot]] = torch.zeros_like(parameter.detach())
+                yield slot, name, state[SLOTS[slot]]
 
     def get(self) -> Arrays:
         self._settle()
         arrays = {"parameter/" + name: _array(tensor) for name, tensor in self.parameters.items()}
         arrays.update({"state/" + name: _array(tensor) for name, tensor in self.state.items()})
-        for slot, name, tensor in self._slots():
-            gradient = self.parameters[name].grad
-            unused = getattr(self.rule, "momentum", None) == 0 and gradient is not None  # then the buffer is idle
-            arrays[slot + "/" + name] = _array(gradient if unused else tensor)
+        arrays.update({slot + "/" + name: _array(tensor) for slot, name, tensor in self._slots()})
+        if self.memoryless:
+            arrays.update({"velocity/" + name: _gradient(tensor) for name, tensor in self.parameters.items()})
         return dict(arrays, step=np.array(self.steps, np.int64))
 
     def _settle(self) -> None:
@@ -236,9 +247,10 @@ class Contestant(frameworks.Contestant):
 
     def _tensor(self, array: np.ndarray) -> Any:
         """A copy on the device: floats in the precision of the setup, integers as PyTorch's indices."""
-        dtype = {"f": self.dtype, "b": torch.bool}.get(array.dtype.kind, torch.int64)
+        dtype = {"f": self.dtype, "b": getattr(torch, "bool", torch.uint8)}.get(array.dtype.kind, torch.int64)
         tensor = torch.tensor(np.ascontiguousarray(array), dtype=dtype, device=self.device)
-        return tensor.contiguous(memory_format=self.memory_format) if tensor.dim() == 4 else tensor
+        image = self.layout == "channels_last" and tensor.dim() == 4
+        return tensor.contiguous(memory_format=torch.channels_last) if image else tensor
 
     def train_step(self, batch: Batch) -> Any:
         if not self.model.training:  # asked, not set, at each step: setting it walks over every module
@@ -254,7 +266,7 @@ class Contestant(frameworks.Contestant):
         if self.model.training:
             self._settle()
             self.model.eval()
-        with torch.inference_mode():
+        with INFERENCE():
             return self.forward(*batch.inputs)
 
     def gradients(self, batch: Batch) -> Arrays:
@@ -288,17 +300,17 @@ class Contestant(frameworks.Contestant):
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:
             raise Unsupported("torch has no probe {}".format(name))
-        with torch.inference_mode():
-            return {"result": _array(self._in_mode(PROBES[name])(*map(self._tensor, arrays.values())))}
+        operation = self.operations.setdefault(name, self._in_mode(PROBES[name]))
+        with INFERENCE():
+            return {"result": _array(operation(*map(self._tensor, arrays.values())))}
 
     def evidence(self) -> Dict[str, Any]:
-        weights = [tensor for tensor in self.parameters.values() if tensor.dim() == 4 and tensor.shape[1] > 1]
-        found = {"layout": "channels_last" if weights and all(
-            weight.is_contiguous(memory_format=torch.channels_last) for weight in weights) else "contiguous",
-            "compiled": self.setup.mode == "compile"}
-        if self.setup.mode == "compile":
-            return dict(found, **_compilations())
-        return dict(found, kernels=self._kernels())
+        # A weight of one input channel or of a 1x1 kernel is in both layouts at once.
+        kernels = [tensor for tensor in self.parameters.values()
+                   if tensor.dim() == 4 and tensor.shape[1] > 1 and tensor.shape[2:].numel() > 1]
+        contiguous = all(kernel.is_contiguous() for kernel in kernels)
+        found: Dict[str, Any] = {"layout": "contiguous" if contiguous else "channels_last", "compiled": self.compiles}
+        return dict(found, **(self._compilations() if self.compiles else {"kernels": self._kernels()}))
 
     def _kernels(self) -> List[str]:
         """The oneDNN and cuDNN operators that one inference calls."""
@@ -309,12 +321,11 @@ class Contestant(frameworks.Contestant):
         names = {event.name for event in profile.function_events}
         return sorted(name for name in names if "mkldnn" in name or "onednn" in name or "cudnn" in name)
 
-
-def _compilations() -> Dict[str, Any]:
-    """What torch.compile has done in this process so far."""
-    from torch._dynamo import utils
-    from torch._inductor import metrics
-    return {"graphs": utils.counters["stats"]["unique_graphs"],
-            "graph_breaks": sum(utils.counters["graph_break"].values()),
-            "recompiles": sum(1 for each in utils.get_compilation_metrics() if each.recompile_reason),
-            "fused_kernels": metrics.generated_kernel_count}
+    def _compilations(self) -> Dict[str, Any]:
+        """What torch.compile made of this model: one graph for the loss, one for inference, none of them twice."""
+        from torch._dynamo import utils
+        from torch._inductor import metrics
+        own = [each for each in utils.get_compilation_metrics() if each.co_filename == _filename(self.graph)]
+        return {"graphs": len(own), "recompiles": sum(1 for each in own if each.recompile_reason),
+                "graph_breaks": sum(utils.counters["graph_break"].values()),
+                "generated_kernels": metrics.generated_kernel_count}

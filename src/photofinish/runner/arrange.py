@@ -25,7 +25,7 @@ def find_entries(contenders: Sequence[str], device: str) -> list[Entry]:
         found = environments.resolve(contender)
         if isinstance(found, environments.Missing):
             raise UsageError(f"{contender.name}: {found.reason}", found.cure)
-        entries.append(Entry(contender, str(found.python)))
+        entries.append(Entry(contender, str(found.python), found.framework.environment))
     return entries
 
 

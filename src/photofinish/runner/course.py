@@ -37,10 +37,11 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender with the interpreter it runs under."""
+    """A contender with the interpreter it runs under and the variables its framework asks for."""
 
     contender: Contender
     python: str
+    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -157,7 +158,8 @@ class Course:
         threads = int(dict(entry.contender.options).get("threads", case.threads))
         environment = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
-        environment["PHOTOFINISH_CACHE"] = str(self.folder / "cache" / str(self.entries.index(entry)))
+        cache = str(self.folder / "cache" / str(self.entries.index(entry)))
+        environment.update({name: value.replace("{cache}", cache) for name, value in entry.environment.items()})
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})
             if keep_memory:
