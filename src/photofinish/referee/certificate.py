@@ -101,17 +101,23 @@ def _normalised(graph: Graph) -> set[str]:
 def _exercise(exercise: str, reference: Draws, contender: Draws, faint: Faint) -> Iterable[Comparison]:
     """Every tensor of an exercise but the updates of parameters."""
     expected = reference[0][exercise]
+    for name in sorted(set(contender[0][exercise]) - set(expected)):
+        yield Comparison(_group(exercise, name), name + " (unexpected)", INFINITE, 0.0, 1.0)
     for name in expected:
         part, _, path = name.partition("/")
         if part in ("update", "size"):
             continue
-        group = GROUPS.get(part, "optimizer state after step {1} ({0})")
-        group = group.format(*_labels(exercise))
+        group = _group(exercise, name)
         floor, scale = FLOOR * size(expected[name]), 0.0
         if path in faint and part != "state":
             scale = max(size(expected[f"{part}/{other}"]) for other in faint.siblings(path))
             floor = NOISE * scale
         yield _compare(group, name, exercise, reference, contender, floor, scale)
+
+
+def _group(exercise: str, name: str) -> str:
+    """The check a tensor belongs to."""
+    return GROUPS.get(name.partition("/")[0], "optimizer state after step {1} ({0})").format(*_labels(exercise))
 
 
 def _labels(exercise: str) -> tuple[str, str]:

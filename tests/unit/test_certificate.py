@@ -1,0 +1,333 @@
+"""The certificate passes what computes the same in float32 and refuses what does not, for whatever reason."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from photofinish.frameworks import Arrays, Setup, _numpy_layers
+from photofinish.frameworks import numpy as reference
+from photofinish.frameworks.numpy import Contestant
+from photofinish.graph import Graph, Tensor, loss, record
+from photofinish.layers import BatchNorm, Conv, Dropout, Linear, SoftmaxCrossEntropy, Spec, StochasticDepth
+from photofinish.measure import proof
+from photofinish.optimizers import SGD, Adam
+from photofinish.referee import certificate, tolerance
+from photofinish.values import Certificate, Check, from_json, to_json
+from photofinish.vocabulary import batch_norm, conv, dropout, global_average_pool, linear, relu, stochastic_depth
+
+
+def model(image: Tensor) -> Tensor:
+    """A bias before a BatchNorm (no gradient), two random layers, and depth enough for errors to spread."""
+    x = relu(batch_norm(conv(image, 6, 3, bias=True)))
+    for _ in range(2):
+        x = x + stochastic_depth(relu(batch_norm(conv(x, 6, 3))), 0.2)
+    logits = linear(dropout(global_average_pool(x), 0.4), 5)
+    loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+    return logits
+
+
+GRAPH = record(model, OrderedDict(image=Spec("CHW", (3, 8, 7))))
+ZERO_GRADIENT = "conv1.bias"
+
+
+def proven(folder: Path, make: Callable[[Setup], Contestant] = Contestant, label: str = "contender") -> Certificate:
+    proof.run(lambda: make(Setup("reference")), folder, label)
+    return certificate.judge(folder, label, "numpy:reference")
+
+
+def planned(folder: Path, graph: Graph = GRAPH, **options: Any) -> Path:
+    proof.prepare(folder, graph, **options)
+    proof.run(lambda: Contestant(Setup("reference", precision="float64")), folder, proof.REFERENCE)
+    return folder
+
+
+def refused(earned: Certificate) -> dict[str, Check]:
+    assert earned.passed == all(check.passed for check in earned.checks)
+    return {check.group: check for check in earned.checks if not check.passed}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planned(tmp_path_factory.mktemp("proof"), draws=1)
+
+
+@pytest.fixture(scope="module")
+def honest(folder: Path) -> Certificate:
+    return proven(folder, label="honest")
+
+
+def test_honest_float32_is_certified_in_every_group(honest: Certificate) -> None:
+    groups = ["inference outputs", "gradients", "training outputs", "loss", "running statistics", "dropout"]
+    for optimizer in ("sgd", "adam"):
+        groups.append(f"losses of 10 steps ({optimizer})")
+        groups += [f"{what} after step {step} ({optimizer})" for what in ("weights", "optimizer state")
+                   for step in (1, 2, 10)]
+    assert sorted(check.group for check in honest.checks) == sorted(groups)
+    assert refused(honest) == {}
+    assert honest.digest == GRAPH.digest
+
+
+def test_float32_shows_an_error_and_a_bound_of_its_own_size(honest: Certificate) -> None:
+    gradients = next(check for check in honest.checks if check.group == "gradients")
+    assert 0 < gradients.error < gradients.allowed < 1e-4
+    assert gradients.tensors == len(GRAPH.parameters)
+
+
+def test_curves_are_the_ten_losses(honest: Certificate) -> None:
+    assert {name: len(curve) for name, curve in honest.curves.items()} == {"sgd": 10, "adam": 10}
+    assert honest.curves["sgd"] == pytest.approx(honest.reference_curves["sgd"], rel=1e-5)
+    assert honest.curves["sgd"] != honest.curves["adam"]
+
+
+def test_a_gradient_that_is_exactly_zero_is_listed_with_its_reason(honest: Certificate) -> None:
+    assert [name for name, _ in honest.listed] == [ZERO_GRADIENT]
+    assert "a bias before a BatchNorm" in honest.listed[0][1]
+
+
+def altering(change: Callable[[Arrays], Any]) -> Callable[[Setup], Contestant]:
+    """A contestant that computes honestly, then gives back other gradients of the model."""
+    class Altered(Contestant):
+        def gradients(self, batch: Any) -> Arrays:
+            arrays = super().gradients(batch)
+            if "gradient/conv2.weight" in arrays:  # not in the small graph of the dropout exercise
+                change(arrays)
+            return arrays
+    return Altered
+
+
+def test_a_listed_gradient_is_still_bounded(folder: Path) -> None:
+    def drift(arrays: Arrays) -> None:
+        arrays["gradient/" + ZERO_GRADIENT] = arrays["gradient/" + ZERO_GRADIENT] + np.float32(1e-4)
+    assert refused(proven(folder, altering(drift)))["gradients"].worst == "gradient/" + ZERO_GRADIENT
+
+
+@pytest.mark.parametrize(("change", "group", "words"), [
+    (lambda a: a["gradient/conv2.weight"].flat.__setitem__(0, np.nan), "gradients", "not finite"),
+    (lambda a: a["gradient/conv2.weight"].flat.__setitem__(0, np.inf), "gradients", "not finite"),
+    (lambda a: a.update({"output/linear1": a["output/linear1"].T}), "training outputs", "shape"),
+    (lambda a: a.pop("gradient/conv2.weight"), "gradients", "missing"),
+    (lambda a: a.pop("loss"), "loss", "missing"),
+    (lambda a: a.update(loss=a["loss"] * np.float32(1 + 1e-5)), "loss", "loss"),
+    (lambda a: a.update({"gradient/more": np.ones(3)}), "gradients", "unexpected"),
+])
+def test_a_result_that_cannot_stand_is_refused_by_name(
+        folder: Path, change: Callable[[Arrays], Any], group: str, words: str) -> None:
+    earned = proven(folder, altering(change))
+    assert words in refused(earned)[group].worst
+    text = json.dumps(to_json(earned), allow_nan=False)
+    assert from_json(Certificate, json.loads(text)) == earned
+
+
+def rounding(bits: int) -> Callable[[np.ndarray], np.ndarray]:
+    def rounded(values: np.ndarray) -> np.ndarray:
+        fraction, exponent = np.frexp(values)
+        return np.ldexp(np.rint(np.ldexp(fraction, bits + 1)), exponent - bits - 1).astype(values.dtype)
+    return rounded
+
+
+def coarse(kind: type, bits: int) -> Callable[..., Any]:
+    """The rule of a layer on operands rounded to so many bits of mantissa, forward and backward."""
+    honest_rule, rounded = reference.RULES[kind], rounding(bits)
+
+    def rule(use: Any, *inputs: np.ndarray) -> Any:
+        use.parameters = {name: rounded(values) for name, values in use.parameters.items()}
+        result, pull = honest_rule(use, *map(rounded, inputs))
+        return result, lambda gradient: pull(rounded(gradient))
+    return rule
+
+
+@pytest.mark.parametrize("kind", [Conv, Linear])
+@pytest.mark.parametrize("bits", [7, 10, 15], ids=["bfloat16", "tf32", "15 bits"])
+def test_products_in_less_than_float32_are_refused(
+        folder: Path, monkeypatch: pytest.MonkeyPatch, kind: type, bits: int) -> None:
+    monkeypatch.setitem(reference.RULES, kind, coarse(kind, bits))
+    assert "gradients" in refused(proven(folder))
+
+
+def test_noise_cannot_vouch_for_itself() -> None:
+    """A contender in bfloat16 moves as far between draws as it errs: only the exact response bounds it."""
+    generator = np.random.RandomState(0)
+    exact = generator.standard_normal(1000)
+    expected = [exact, exact * (1 + tolerance.NOISE)]
+    noisy = [exact + 1e-3 * generator.standard_normal(1000) for _ in range(3)]
+    assert tolerance.response(noisy) > tolerance.size(noisy[0] - exact)
+    assert not tolerance.compare("gradients", "weight", expected, noisy, 0.0).passed
+
+
+def keras_adam(rule: Adam, step: int, value: np.ndarray, gradient: np.ndarray, slots: Arrays) -> np.ndarray:
+    """Epsilon added before the bias correction, as Keras has it."""
+    scale = np.sqrt(1 - rule.beta2 ** step)
+    shifted = Adam(rule.learning_rate, rule.beta1, rule.beta2, rule.epsilon / scale)
+    return reference.adam(shifted, step, value, gradient, slots)
+
+
+def damped_sgd(rule: SGD, step: int, value: np.ndarray, gradient: np.ndarray, slots: Arrays) -> np.ndarray:
+    """The gradient enters the velocity times 1 - momentum."""
+    return reference.sgd(rule, step, value, gradient * (1 - rule.momentum), slots)
+
+
+def stateless_adam(rule: Adam, step: int, value: np.ndarray, gradient: np.ndarray, slots: Arrays) -> np.ndarray:
+    return reference.adam(rule, 1, value, gradient, slots)
+
+
+@pytest.mark.parametrize(("kind", "update", "group"), [
+    (Adam, keras_adam, "weights after step 1 (adam)"), (Adam, keras_adam, "weights after step 10 (adam)"),
+    (SGD, damped_sgd, "weights after step 1 (sgd)"), (Adam, stateless_adam, "weights after step 10 (adam)")])
+def test_another_update_is_refused(
+        folder: Path, monkeypatch: pytest.MonkeyPatch, kind: type, update: Any, group: str) -> None:
+    monkeypatch.setitem(reference.UPDATES, kind, update)
+    found = refused(proven(folder))
+    assert group in found
+    assert "gradients" not in found
+
+
+class Constant(Contestant):
+    """Compiled the first batch it was ever fed into its step."""
+
+    def build(self, *arguments: Any) -> None:
+        super().build(*arguments)
+        self.first: Any = None
+
+    def train_step(self, batch: Arrays) -> Arrays:
+        self.first = self.first or batch
+        return super().train_step(self.first)
+
+
+class Frozen(Contestant):
+    """Never updates running statistics."""
+
+    def train_step(self, batch: Arrays) -> Arrays:
+        before = dict(self.state)
+        result = super().train_step(batch)
+        self.state = before
+        return result
+
+
+@pytest.mark.parametrize(("contestant", "group"), [
+    (Constant, "losses of 10 steps (sgd)"), (Frozen, "running statistics")])
+def test_a_step_that_leaves_something_out_is_refused(
+        folder: Path, contestant: Callable[[Setup], Contestant], group: str) -> None:
+    assert group in refused(proven(folder, contestant))
+
+
+def test_normalising_by_the_sample_variance_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest_rule = reference.RULES[BatchNorm]
+
+    def rule(use: Any, x: np.ndarray) -> Any:
+        result, pull = honest_rule(use, x)
+        count = x.size // x.shape[1]
+        return (result * x.dtype.type(np.sqrt((count - 1) / count)) if use.training else result), pull
+    monkeypatch.setitem(reference.RULES, BatchNorm, rule)
+    assert "training outputs" in refused(proven(folder))
+
+
+def wrong_rate(use: Any, x: np.ndarray, shape: Any) -> Any:
+    kept = use.generator.uniform(size=shape) >= use.layer.rate - 0.05
+    return _scaled(x, kept, 1 / (1 - use.layer.rate))
+
+
+def unscaled(use: Any, x: np.ndarray, shape: Any) -> Any:
+    return _scaled(x, use.generator.uniform(size=shape) >= use.layer.rate, 1.0)
+
+
+def one_mask(use: Any, x: np.ndarray, shape: Any) -> Any:
+    kept = np.random.RandomState(0).uniform(size=shape) >= use.layer.rate
+    return _scaled(x, kept, 1 / (1 - use.layer.rate))
+
+
+def absent(use: Any, x: np.ndarray, shape: Any) -> Any:
+    return x, lambda gradient: (gradient,)
+
+
+def other_mask_back(use: Any, x: np.ndarray, shape: Any) -> Any:
+    scale = 1 / (1 - use.layer.rate)
+    forward = _scaled(x, use.generator.uniform(size=shape) >= use.layer.rate, scale)[0]
+    return forward, _scaled(x, use.generator.uniform(size=shape) >= use.layer.rate, scale)[1]
+
+
+def elementwise(use: Any, x: np.ndarray, shape: Any) -> Any:
+    return _scaled(x, use.generator.uniform(size=x.shape) >= use.layer.rate, 1 / (1 - use.layer.rate))
+
+
+def _scaled(x: np.ndarray, kept: np.ndarray, scale: float) -> Any:
+    factor = kept.astype(x.dtype) * x.dtype.type(scale)
+    return x * factor, lambda gradient: (gradient * factor,)
+
+
+@pytest.mark.parametrize(("kind", "drop", "words"), [
+    (Dropout, wrong_rate, "rate"), (Dropout, unscaled, "scaling"), (Dropout, one_mask, "repeats a mask"),
+    (Dropout, absent, "scaling"), (Dropout, other_mask_back, "gradient passes another mask"),
+    (StochasticDepth, wrong_rate, "rate"), (StochasticDepth, elementwise, "tears samples apart"),
+    (StochasticDepth, one_mask, "repeats a mask")])
+def test_dropout_that_is_not_dropout_is_refused(
+        folder: Path, monkeypatch: pytest.MonkeyPatch, kind: type, drop: Any, words: str) -> None:
+    def rule(use: Any, x: np.ndarray) -> Any:
+        if not (use.training and use.layer.random):
+            return x, lambda gradient: (gradient,)
+        return drop(use, x, x.shape if kind is Dropout else x.shape[:1] + (1,) * (x.ndim - 1))
+    monkeypatch.setitem(reference.RULES, kind, rule)
+    found = refused(proven(folder))
+    assert set(found) == {"dropout"}
+    assert words in found["dropout"].worst
+
+
+def test_dropout_in_inference_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rule(use: Any, x: np.ndarray) -> Any:
+        use.training = True
+        return _numpy_layers.dropout(use, x)
+    monkeypatch.setitem(reference.RULES, Dropout, rule)
+    assert "changes inference" in refused(proven(folder))["dropout"].worst
+
+
+class Repeating(Contestant):
+    """Draws afresh in `gradients`, but its compiled step holds one mask for ever."""
+
+    def train_step(self, batch: Arrays) -> Arrays:
+        self.generator = np.random.RandomState(1)
+        return super().train_step(batch)
+
+
+def test_a_step_with_one_mask_for_ever_is_refused(folder: Path) -> None:
+    assert refused(proven(folder, Repeating))["dropout"].worst == "train_step repeats a loss"
+
+
+def test_adam_is_not_compared_where_its_update_hangs_on_noise(tmp_path: Path) -> None:
+    """With the usual tiny epsilon, elements of tiny gradient are left out, told, and nothing honest is refused."""
+    earned = proven(planned(tmp_path, draws=1, optimizers=(Adam(),)))
+    assert refused(earned) == {}
+    left_out = [reason for name, reason in earned.listed if "of its elements" in reason]
+    assert all(float(reason.split("%")[0]) < 5 for reason in left_out)
+
+
+def test_batch_norm_is_proven_with_enough_samples_only(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least 8"):
+        proof.prepare(tmp_path, GRAPH, batch=4)
+
+
+def test_a_proof_that_did_not_run_is_not_judged(tmp_path: Path) -> None:
+    proof.prepare(tmp_path, GRAPH)
+    with pytest.raises(FileNotFoundError):
+        certificate.judge(tmp_path, "contender", "numpy:reference")
+
+
+def test_draws_move_floats_by_a_few_ulps_and_leave_integers() -> None:
+    arrays = {"image": np.array([1.0, -3.0, 0.0], np.float32), "label": np.array([4], np.int32)}
+    assert proof.shifted(arrays, 0, 0) is arrays
+    moved = proof.shifted(arrays, 1, 0)
+    assert np.abs(moved["image"] - arrays["image"]) / np.array([1, 3, 1]) == pytest.approx(
+        np.array([1, 1, 0]) * tolerance.NOISE, rel=0.1)
+    assert (moved["label"] == arrays["label"]).all()
+
+
+def test_large_results_are_thinned_alike_for_one_parameter() -> None:
+    values = np.arange(proof.SAMPLE + 1)
+    first, second = (proof.sampled(part + "/conv1.weight", values, 0) for part in ("gradient", "moment1"))
+    assert first.shape == (proof.SAMPLE,)
+    assert (first == second).all()
+    assert (first != proof.sampled("gradient/conv2.weight", values, 0)).any()
+    assert proof.sampled("gradient/conv1.weight", values[1:], 0).shape == values[1:].shape
