@@ -1,6 +1,7 @@
 """What is particular to PyTorch's adapter: its source, in-place put, layouts, compilation, conventions."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from photofinish.frameworks import Setup, Unsupported, native_source  # noqa: E4
 from photofinish.frameworks._torch_source import native_path  # noqa: E402
 from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
-from photofinish.graph import Graph, Tensor, loss, record  # noqa: E402
-from photofinish.layers import SoftmaxCrossEntropy, Spec  # noqa: E402
+from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402
+from photofinish.layers import Elementwise, SoftmaxCrossEntropy, Spec  # noqa: E402
 from photofinish.optimizers import SGD, Adam, Optimizer  # noqa: E402
 from photofinish.vocabulary import (  # noqa: E402
     batch_norm,
@@ -157,6 +158,7 @@ def test_channels_last_is_native_only() -> None:
     assert all(values.flags.c_contiguous for values in contestant.get().values())
 
 
+@pytest.mark.compiled
 def test_compiling_happens_once_and_survives_put() -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
@@ -170,10 +172,11 @@ def test_compiling_happens_once_and_survives_put() -> None:
         contestant.gradients(batch)
         contestant.put(weights.perturbed_state(SMALL))
         eager.put(weights.perturbed_state(SMALL))
+    contestant.probe("multiply", {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32)})  # not counted
     evidence = contestant.evidence()
     assert evidence["compiled"]
     assert (evidence["graphs"], evidence["graph_breaks"], evidence["recompiles"]) == (2, 0, 0)
-    assert evidence["fused_kernels"] > 0
+    assert evidence["generated_kernels"] > 0
     assert not eager.evidence()["compiled"]
 
 
@@ -230,6 +233,19 @@ def test_probes_compute_what_they_are_called() -> None:
 
 
 # The source
+
+
+def test_a_layer_it_has_no_form_for_is_named() -> None:
+    @dataclass(frozen=True)
+    class Softsign(Elementwise):
+        """x / (1 + |x|)."""
+
+    strange = image_graph(lambda image: linear(flatten(apply(Softsign(), image)[0]), 5))
+    with pytest.raises(Unsupported, match=r"softsign1 \(Softsign\): no form in PyTorch"):
+        native_source("torch", strange)
+    sideways = record(lambda x: batch_norm(x), {"x": Spec("CT", (4, 3))})
+    with pytest.raises(Unsupported, match=r"batch_norm1 \(BatchNorm\): no form in PyTorch for axes 'CT'"):
+        native_source("torch", sideways)
 
 
 def test_no_layer_name_hides_a_method_of_module() -> None:

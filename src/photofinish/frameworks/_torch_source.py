@@ -91,7 +91,9 @@ def _average_pool(layer: layers.AveragePool, spec: Spec) -> Native:
 
 
 def _global_average_pool(layer: layers.GlobalAveragePool, spec: Spec) -> Native:
-    pooled = "F.adaptive_avg_pool2d({0}, 1)"
+    if spec.axes == "TC" and not layer.keep_axes:
+        return Native("torch.mean({0}, 1)")
+    pooled = {"CHW": "F.adaptive_avg_pool2d({0}, 1)"}[spec.axes]
     return Native(pooled if layer.keep_axes else "torch.flatten({}, 1)".format(pooled))
 
 
@@ -316,7 +318,7 @@ class Writer:
     def _class(self, path: Sequence[str], body: str) -> str:
         """The name of the class with that body: the last part of its path, or all of it where that is taken."""
         if body not in self.classes:
-            used = set(self.classes.values()) | set(HELPERS) | {"Model"}
+            used = set(self.classes.values()) | set(HELPERS) | {"Model", "F"}
             full = _camel(path)
             names = chain([_camel([re.sub(r"\d+$", "", path[-1])]), full], (full + str(i) for i in count(2)))
             self.classes[body] = next(name for name in names if name.isidentifier() and name not in used)
@@ -327,7 +329,11 @@ class Writer:
         if kind is layers.Scan:
             native = Native("{self}({0}, {1})", self._scan(node) + "()")
         elif kind in RULES:
-            native = RULES[kind](node.layer, *self.graph.input_specs(node))
+            try:
+                native = RULES[kind](node.layer, *self.graph.input_specs(node))
+            except KeyError as axes:
+                raise Unsupported(
+                    "{} ({}): no form in PyTorch for axes {}".format(node.name, kind.__name__, axes)) from axes
         else:
             raise Unsupported("{} ({}): no form in PyTorch".format(node.name, kind.__name__))
         return Step(kind, attribute, native, node.inputs, node.outputs, node.training_only)
@@ -363,7 +369,7 @@ def _function(name: str, arguments: Sequence[str], lines: Sequence[str]) -> str:
 def _training_loss(graph: Graph) -> str:
     """The function a user minimises: forward and loss together, so that both are compiled together."""
     returned = _returned(graph)
-    named = dict(zip(returned, ["output"] if len(returned) == 1 else ["output{}".format(i + 1) for i in range(99)]))
+    named = {name: "output{}".format(i if len(returned) > 1 else "") for i, name in enumerate(returned, start=1)}
     inputs, targets = ([_attribute(name) for name, _ in each] for each in (graph.inputs, graph.targets))
     terms = []
     for loss in graph.losses:
