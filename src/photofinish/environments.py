@@ -9,7 +9,7 @@ import importlib.util
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class FrameworkInfo:
     modes: tuple[str, ...]
     devices: tuple[str, ...]
     options: dict[str, tuple[str, ...]]
-    environment: dict[str, str]
+    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def default_mode(self) -> str:
