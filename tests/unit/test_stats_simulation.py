@@ -66,14 +66,23 @@ def test_the_interval_covers_under_interference() -> None:
     assert np.mean(widths) < 1.5 * np.mean(clean_widths)
 
 
-@pytest.mark.parametrize("launch", [0.015, 0.03])
-def test_placebos_are_rarely_called_different_by_the_whole_procedure(launch: float) -> None:
-    """Pilot, look, planning from the pilot's own spread, end: together at most 5 %."""
-    noise, trials = np.random.default_rng(3), 1000
-    world = replace(BARE, launch=launch)
-    claims = sum(stats.judge(whole_race(world, noise, (0.05, 0.05), precision=0.02)).verdicts[0].verdict in CLAIMS
-                 for _ in range(trials))
-    assert claims <= most_by_chance(trials, verdict.ALPHA)
+def placebo_claims(trials: int, precision: float) -> int:
+    """How often a placebo is called different by pilot, look, planning from the pilot's own spread, and end.
+    With a margin of 0 no EQUIVALENT hides a false claim."""
+    noise = np.random.default_rng(3)
+    return sum(stats.judge(whole_race(BARE, noise, (0.05, 0.05), precision=precision, margin=0.0)).verdicts[0].verdict
+               in CLAIMS for _ in range(trials))
+
+
+@pytest.mark.parametrize("precision", [0.02, 0.03])
+def test_placebos_are_rarely_called_different_by_the_whole_procedure(precision: float) -> None:
+    assert placebo_claims(1000, precision) <= most_by_chance(1000, verdict.ALPHA)
+
+
+def test_two_looks_that_are_not_paid_for_would_call_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the test above can fail."""
+    monkeypatch.setattr(verdict, "SPENDING", (1.0, 1.0))
+    assert placebo_claims(1000, 0.02) > most_by_chance(1000, verdict.ALPHA)
 
 
 def test_looking_after_every_launch_would_not_keep_the_rate() -> None:
