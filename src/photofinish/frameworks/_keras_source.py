@@ -329,7 +329,8 @@ class Adam(keras.optimizers.Adam):
 }
 IMPORTS = (("keras.", "import keras"), ("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"),
            ("layers.", "from keras import layers"), ("ops.", "from keras import ops"))
-RESERVED = {"x", "keras", "layers", "ops", "np", "tf", "model", "inference", "optimizer", "build"} | set(HELPERS)
+RESERVED = set(HELPERS).union(("x GRAPH keras layers ops np tf build model inference optimizer loss_of train_step infer "
+                               "outputs loss tape gradients values variable").split())
 
 
 def identifier(name: str) -> str:
@@ -445,6 +446,28 @@ def _loss(term: Loss, target: str) -> str:
     return ("" if term.weight == 1 else "{!r} * ".format(term.weight)) + "tf.reduce_mean({})".format(each)
 
 
+def _all_reached(graph: Graph, wanted: Set[str]) -> bool:
+    """True if every parameter surely has a part in one of the tensors wanted."""
+    wanted = set(wanted)
+    for node in reversed(graph.nodes):
+        used = wanted.intersection(node.outputs)
+        if node.parameters and not used:
+            return False
+        if isinstance(node.layer, layers.Scan):
+            body = node.layer.body
+            if not _all_reached(body, {inner for inner, outer in zip(body.outputs, node.outputs) if outer in used}):
+                return False
+        wanted.update(node.inputs if used else ())
+    return True
+
+
+def _gradients(graph: Graph) -> List[str]:
+    if _all_reached(graph, {term.prediction for term in graph.losses}):
+        return ["gradients = tape.gradient(loss, model.trainable_variables)"]
+    return ["values = [variable.value for variable in model.trainable_variables]  # not all have a part in the loss",
+            "gradients = tape.gradient(loss, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)"]
+
+
 def _optimizer(optimizer: Optimizer) -> str:
     if isinstance(optimizer, SGD):
         return call("keras.optimizers.SGD", learning_rate=optimizer.learning_rate, momentum=float(optimizer.momentum))
@@ -486,8 +509,7 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
         parts.append(_function("train_step", inputs + targets, [
             "with tf.GradientTape() as tape:",
             "    loss = loss_of(model({}, training=True), {})".format(argument, ", ".join(targets)),
-            "gradients = tape.gradient(",
-            "    loss, model.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)",
+            *_gradients(graph),
             "optimizer.apply(gradients, model.trainable_variables)",
             "return loss"], decorator))
     parts.append(_function("infer", inputs, ["return {}({}, training=False)".format(
@@ -495,5 +517,5 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
     text = "\n".join(writer.bodies + parts)
     helpers = "\n".join(code for name, code in HELPERS.items() if re.search(r"\b{}\(".format(name), text))
     imports = "\n".join(line for use, line in IMPORTS if use in helpers + text)
-    return '"""A Keras model printed by Photofinish from graph\n{}\n"""\n\n{}\n\n{}{}'.format(
-        graph.digest, imports, helpers + "\n" if helpers else "", text)
+    return '"""A Keras model and its training step, printed by Photofinish."""\n\n{}\n\nGRAPH = "{}"\n\n{}{}'.format(
+        imports, graph.digest, helpers + "\n" if helpers else "", text)

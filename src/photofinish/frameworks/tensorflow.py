@@ -272,7 +272,8 @@ class Contestant(frameworks.Contestant):
             with tf.GradientTape() as tape:
                 outputs = model(tensors[0] if count == 1 else list(tensors[:count]), training=True)
                 loss = self.native["loss_of"](outputs, *tensors[count:])
-            found = tape.gradient(loss, model.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+            values = [variable.value for variable in model.trainable_variables]
+            found = tape.gradient(loss, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)
             return loss, outputs, [tf.convert_to_tensor(each) for each in found]
 
         if "gradients" not in self.native:
