@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import jsonschema
 import pytest
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from photofinish import environments
 from photofinish.cli import options
 from photofinish.cli.live import Watcher
 from photofinish.models import all_models
+from photofinish.reports.json import schema
 from photofinish.values import Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -154,7 +156,7 @@ def test_a_race_ends_in_a_verdict_and_every_format(command: Command, own_model: 
     assert page.lower().startswith("<!doctype html>") and "fake:steady[step=0.003]" in page
     again = command("report", "last", "--full")
     assert again.code == 0 and "fake:steady[step=0.002]" in again.out
-    assert json.loads(command("report", "--json").out)
+    jsonschema.validate(json.loads(command("report", "--json").out), schema("race"))
     assert "fake:steady[step=0.003]" in command("report", "--csv").out
     assert command("report", "--markdown").out.startswith("#")
     listed = command("report", "--list")
@@ -201,7 +203,7 @@ def test_verify_proves_and_refuses(command: Command, own_model: str) -> None:
     good = command("verify", own_model, "-c", "fake", "--json")
     found = json.loads(good.out)
     assert good.code == 0 and found["certified"] is True
-    assert {check["group"] for check in found["certificates"][0]["checks"]}
+    jsonschema.validate(found, schema("verify"))
     bad = command("verify", own_model, "-c", "fake:steady[fault=wrong]")
     assert bad.code == 1 and "NOT certified" in bad.out
 
@@ -209,8 +211,7 @@ def test_verify_proves_and_refuses(command: Command, own_model: str) -> None:
 def test_models_are_listed_as_documented(command: Command) -> None:
     found = json.loads(command("list", "models", "--json").out)
     assert {each["name"] for each in found} == set(all_models())
-    for each in found:
-        assert set(each) == {"name", "parameters", "macs", "input", "unit", "task"}
+    jsonschema.validate(found, schema("models"))
     assert "resnet18" in command("list", "models").out
 
 
@@ -228,7 +229,7 @@ def test_a_model_is_shown_as_a_table_at_any_size(command: Command) -> None:
     model = json.loads(command("show", "resnet50", "--as", "table", "--input", "3x320x320", "--json").out)
     assert model["parameters"] == sum(layer["parameters"] for layer in model["layers"]) == 25_557_032
     assert model["macs"] == sum(layer["macs"] for layer in model["layers"])
-    assert set(model["layers"][0]) >= {"name", "kind", "output", "parameters", "macs"}
+    jsonschema.validate(model, schema("show"))
     assert model["layers"][0]["output"] == [64, 160, 160]
     text = command("show", "resnet50").out
     assert "25,557,032" in text and "stage1" in text

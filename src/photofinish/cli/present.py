@@ -1,6 +1,5 @@
 """The results of races on their way out: to the screen, to standard output in a chosen format, to a file."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,8 @@ from photofinish.cli import output
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown
 from photofinish.render.document import Document
-from photofinish.reports import race
-from photofinish.values import Result, to_json
+from photofinish.reports import json, race
+from photofinish.values import Result
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def present(results: Sequence[Result], choice: Choice, full: bool = False) -> No
 
 
 _FORMATS: dict[str, Callable[[Sequence[Result], Sequence[Document]], str]] = {
-    "json": lambda results, documents: json.dumps(to_json(results), indent=2),
+    "json": lambda results, documents: json.text(results),
     "csv": lambda results, documents: csv.render(documents).rstrip("\n"),
     "markdown": lambda results, documents: markdown.render(documents).rstrip("\n"),
 }

@@ -41,12 +41,13 @@ def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | No
     """
     from photofinish import api
     from photofinish.cli import output
-    from photofinish.values import to_json
+    from photofinish.reports.json import verification
     with output.watching(quiet) as listener:
         found = api.verify(model, contenders, shape=shape, classes=classes, reduced=reduced,
                            device=device, threads=threads, store=store, listener=listener)
     if as_json:
-        click.echo(json.dumps({"certified": found.certified, **to_json(found)}, indent=2))
+        told = verification(found.model, found.digest, found.certificates, found.failures)
+        click.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         output.show(sheet(found))
     return 0 if found.certified else 1
