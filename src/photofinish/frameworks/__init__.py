@@ -6,6 +6,7 @@ devices, options) and holds one class named `Contestant`. Framework files never 
 
 import importlib
 import pkgutil
+import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Type
 
@@ -42,6 +43,8 @@ class Contestant:
     All arrays that cross this interface are NumPy, in canonical layout (batch axis first, channels
     first) and canonical names: "parameter/<name>", "state/<name>", "<slot>/<parameter>", "step".
     """
+
+    clock = staticmethod(time.perf_counter)  # the fake framework scripts its own
 
     def __init__(self, setup: Setup) -> None:
         """Sets threads, numerics and device for the process. Raises Unsupported."""
