@@ -375,6 +375,25 @@ def test_a_scan_over_a_body_with_state_is_refused_by_name() -> None:
         contestant().build(graph, BATCH)
 
 
+def test_a_step_moves_everything_and_gradients_move_nothing() -> None:
+    case = cases()["batch-norm"]
+    state = doubled(case.state)
+    reference = contestant()
+    reference.build(case.graph, BATCH, SGD(learning_rate=0.1))
+    reference.put(state)
+    batch = reference.feed(doubled(case.batch))
+    gradients = reference.gradients(batch)
+    assert all(np.array_equal(reference.get()[name], values) for name, values in state.items())
+    reference.train_step(batch)
+    moved = reference.get()
+    for name, values in run(case, state, batch).new_state.items():
+        np.testing.assert_array_equal(moved["state/" + name], values)
+    for name in case.graph.parameters:
+        wanted = state["parameter/" + name] - 0.1 * gradients["gradient/" + name]
+        np.testing.assert_allclose(moved["parameter/" + name], wanted, rtol=1e-15)
+    assert moved["step"] == 1
+
+
 def test_training_needs_an_optimizer() -> None:
     case = cases()["linear"]
     reference = contestant()
