@@ -18,7 +18,7 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 		--budget $(BUDGET) --html race.html
 
 test: lint .make/browser  ## lint, then every test this machine can run
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the rooms that travel
 	$(BIN)/ruff check src tests tools $(wildcard benchmarks)

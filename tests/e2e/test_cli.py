@@ -101,10 +101,6 @@ def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], 
     refused(command(*arguments), *said)
 
 
-def test_an_unknown_session_is_told_how_to_list_them(command: Command, tmp_path: Path) -> None:
-    refused(command("report", "20200101", "--store", str(tmp_path / "empty")), "no race has been run")
-
-
 @pytest.mark.parametrize(("arguments", "said"), [
     (["race", "digits_cnn", "-c", "tensorflow:graph,fake"], "tensorflow:graph"),
     (["verify", "digits_cnn", "-c", "tensorflow"], "tensorflow:eager"),
@@ -139,45 +135,39 @@ def test_a_full_disk_is_told_before_anything_starts(process: Command) -> None:
     refused(process("race", "digits_cnn", "-c", FAKES, preexec_fn=no_room), "cannot write", "--store")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_report_that_finds_no_room_says_that_the_race_is_kept(command: Command, own_model: str) -> None:
-    assert command("race", own_model, "-c", FAKES, "--launches", "1", "--quiet").code in (0, 1)
-    run = command("report", "last", "--html", "/dev/full")
-    assert run.code == 2
-    assert "cannot write /dev/full" in run.err and "report last" in run.err and "Traceback" not in run.err
-
-
-def test_a_race_ends_in_a_verdict_and_every_format(command: Command, own_model: str, tmp_path: Path) -> None:
-    race = command("race", own_model, "-c", FAKES, "--launches", "3", "--budget", "60s", "--html", "race.html")
+def test_a_race_from_the_command_to_every_format(command: Command, process: Command, own_model: str,
+                                                  tmp_path: Path) -> None:
+    race = process("race", own_model, "-c", FAKES, "--launches", "2", "--json", "--html", "race.html")
     assert race.code == 0, race.err
-    assert "fake:steady[step=0.002]" in race.out
-    assert re.search(r"FASTER|SLOWER|EQUIVALENT|UNDECIDED", race.out)
+    found = json.loads(race.out)  # and nothing else on standard output
+    jsonschema.validate(found, schema("race"))
+    assert found["verdicts"][0]["verdict"] in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")
+    assert found["certificate"]["passed"] is True
+    assert "launches done" in race.err and "Report: race.html" in race.err
     page = (tmp_path / "race.html").read_text()
     assert page.lower().startswith("<!doctype html>") and "fake:steady[step=0.003]" in page
+
     again = command("report", "last", "--full")
     assert again.code == 0 and "fake:steady[step=0.002]" in again.out
-    jsonschema.validate(json.loads(command("report", "--json").out), schema("race"))
+    assert re.search(r"FASTER|SLOWER|EQUIVALENT|UNDECIDED", again.out)
+    assert json.loads(command("report", "--json").out) == found
     assert "fake:steady[step=0.003]" in command("report", "--csv").out
     assert command("report", "--markdown").out.startswith("#")
-    listed = command("report", "--list")
-    assert listed.code == 0 and listed.out.split()[0] in command("report", listed.out.split()[0], "--json").out
+    session, _, name = command("report", "--list").out.split()
+    for each in (session, name):
+        assert json.loads(command("report", each, "--json").out)["id"] == name
+    refused(command("report", "20200101"), "'20200101'", "photofinish report --list")
+
+    if Path("/dev/full").exists():
+        full = command("report", "last", "--html", "/dev/full")
+        assert full.code == 2 and "Traceback" not in full.err
+        assert "cannot write /dev/full" in full.err and "photofinish report last" in full.err
 
 
-def test_json_alone_is_on_standard_output(process: Command, own_model: str) -> None:
-    run = process("race", own_model, "-c", FAKES, "--launches", "1", "--json")
-    assert run.code in (0, 1), run.err
-    assert json.loads(run.out)
-    assert run.err  # progress
-
-
-def test_quiet_says_nothing_beside_the_result(process: Command, own_model: str) -> None:
-    run = process("race", own_model, "-c", FAKES, "--launches", "1", "--quiet")
-    assert run.code in (0, 1) and run.err == ""
-
-
-def test_a_race_without_a_certificate_has_no_winner(command: Command, own_model: str) -> None:
-    run = command("race", own_model, "-c", FAKES, "--launches", "1", "--no-certify")
-    assert run.code == 1
+def test_a_race_without_a_certificate_has_no_winner_and_quiet_says_nothing_else(process: Command,
+                                                                                own_model: str) -> None:
+    run = process("race", own_model, "-c", FAKES, "--launches", "1", "--no-certify", "--quiet")
+    assert run.code == 1 and run.err == ""
     assert "NOT COMPARABLE" in run.out
 
 
