@@ -23,7 +23,7 @@ test: lint .make/browser  ## lint, then every test this machine can run
 lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the rooms that travel
 	$(BIN)/ruff check src tests tools $(wildcard benchmarks)
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timing --no-cache
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/check_python36.py
 
 bench: .make/dev .make/compiler  ## what the referee itself costs, measured interleaved
