@@ -20,6 +20,8 @@ from photofinish.render.document import (
     Code,
     Column,
     Document,
+    Facts,
+    Heading,
     Interval,
     Note,
     Paragraph,
@@ -133,6 +135,13 @@ def test_a_table_too_wide_goes_on_below_with_its_rows_named() -> None:
     text = printed(sheet(table), 60)
     assert text.count("torch:eager") > 1
     assert all(f"{1_000_000 + i:,}" in text for i in range(12))
+
+
+def test_brackets_are_text_not_markup_for_the_terminal() -> None:
+    name = "torch:eager[layout=channels_last]"
+    table = Table("t", (Column(name), Column("x")), ((name, "1"), (Span(name, "contender"), "2")))
+    text = printed(sheet(table, Facts(((name, name),)), Note((name,)), Paragraph((name,)), Heading(name)), 120)
+    assert text.count(name) == 8
 
 
 def test_a_command_is_not_broken_by_the_terminal() -> None:

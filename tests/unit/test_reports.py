@@ -99,7 +99,8 @@ def test_a_mismatch_of_numerics_is_told_beside_the_verdict_and_in_the_audit() ->
     warnings = [plain(each.text) for each in first.blocks if isinstance(each, Note)]
     assert any("TF32" in warning for warning in warnings)
     (audit,) = tables(shown, "audit")
-    assert "TF32 (asked: float32)" in repr(audit)
+    assert "TF32 (asked: float32)" in repr(audit) and "not known (asked: float32)" in repr(audit)
+    assert any("torch:eager: could not be probed" in warning for warning in warnings)
 
 
 def test_every_question_is_answered_and_the_brief_one_is_a_part(result: Result) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from photofinish.render.document import Axis, Chart, Series
 from photofinish.render.quantities import DASH, duration, ratio_with_interval, shortened, write_column
@@ -32,13 +33,17 @@ Row = dict[str, Any]
 
 def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
     """An <svg> element. `colours` maps names (of series or groups) to CSS colours; `number` keeps ids apart."""
+    with debug_mode(False):  # Altair's validation of every part takes longer than all the rest
+        return _tidied(vl_convert.vegalite_to_svg(_styled(chart, colours).to_json(validate=False)), chart, number)
+
+
+def _styled(chart: Chart, colours: Mapping[str, str]) -> altair.LayerChart:
     series = tuple(replace(each, name=shortened(each.name, _LONGEST)) for each in chart.series if each.x)
     drawn = _DRAWN[chart.kind](chart, series, {shortened(name, _LONGEST): colour for name, colour in colours.items()})
-    styled = drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
-                             view=altair.ViewConfig(stroke="transparent")).configure_axis(
+    return drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
+                           view=altair.ViewConfig(stroke="transparent")).configure_axis(
         labelColor="var(--quiet)", titleColor="var(--quiet)", titleFontWeight="normal", gridColor="var(--line)",
         domainColor="var(--line)", tickColor="var(--line)", labelFontSize=12, titleFontSize=12, titlePadding=8)
-    return _tidied(vl_convert.vegalite_to_svg(styled.to_json()), chart, number)
 
 
 def _tidied(text: str, chart: Chart, number: int) -> str:
@@ -124,7 +129,7 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     x = altair.X("x:Q", axis=x_axis, scale=altair.Scale(type="log" if chart.x.log else "linear", nice=False,
                                                        zero=False))
     y = altair.Y("y:Q", axis=_value_axis(chart, series, title),
-                 scale=altair.Scale(type="log" if chart.y.log else "linear", zero=not chart.y.log))
+                 scale=altair.Scale(type="log" if chart.y.log else "linear", zero=not (chart.y.log or nested)))
     layers: list[Any] = [altair.Chart(_data([{"x": mark}])).mark_rule(color="var(--quiet)", strokeDash=[2, 3]).encode(
         x=x) for mark in chart.marks]
     for i, each in enumerate(series):

@@ -106,6 +106,7 @@ class _Painter:
             return escape(part)
         text = escape(part.text)
         if part.style == "contender":
+            text = text.replace("[", "<wbr>[").replace(",", ",<wbr>")
             return f'<span class="contender" style="--c:{self.colours.get(part.text, "var(--quiet)")}">{text}</span>'
         tag = {"strong": "strong", "code": "code"}.get(part.style)
         return f"<{tag}>{text}</{tag}>" if tag else f'<span class="{part.style}">{text}</span>' if part.style else text

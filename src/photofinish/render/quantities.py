@@ -57,7 +57,8 @@ def _bytes(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{digits(100 * value, 2).removesuffix('.0')} %"
+    decimals = min(2, _decimals(100 * value, 2))
+    return f"{100 * value:,.{decimals}f}".removesuffix(".0") + " %"
 
 
 def _ratio(value: float) -> str:

@@ -108,7 +108,7 @@ class _Painter:
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in block.items:
-            grid.add_row(name, write(value))
+            grid.add_row(Rich(name), Rich(write(value)))
         return grid
 
     def fold(self, block: Fold) -> RenderableType | None:
@@ -154,7 +154,7 @@ class _Painter:
         grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         for i in chosen:
             column = block.columns[i]
-            grid.add_column(column.title, justify="left" if column.hint in _WORDS else "right", overflow="fold",
+            grid.add_column(Rich(column.title), justify="left" if column.hint in _WORDS else "right", overflow="fold",
                             width=widths[i])
         for number, row in enumerate(block.rows):
             grid.add_row(*(self._cell(row[i], columns[i][number], block.columns[i].hint) for i in chosen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Section, Span, Table
-from photofinish.reports.reading import contender
+from photofinish.reports.reading import attributed
 from photofinish.values import Finding, Result
 
 _REGIMES = {"matched": "All contenders were asked for the same numerics, threads and allocator effect (matched).",
@@ -16,29 +16,30 @@ def section(result: Result) -> Section:
     if not findings:
         return Section("audit", "", ())
     blocks: list[Block] = [Paragraph((_REGIMES.get(result.race.case.regime, ""),))]
-    blocks += [Note((each.warning,), "warning") for each in findings if each.warning]
+    warnings = attributed(result, (each.warning for each in findings if each.warning))
+    blocks += [Note(warning, "warning") for warning in warnings]
     blocks += [_table(findings, result.race.contenders), Fold("How each was found", (_how(findings),))]
     return Section("audit", "Audit", tuple(blocks))
 
 
 def _table(findings: tuple[Finding, ...], contenders: tuple[str, ...]) -> Table:
-    topics = list(dict.fromkeys(each.topic for each in findings))
+    """What was found of each topic, contender by contender."""
     found: dict[tuple[str, str], Finding] = {}
-    for each in findings:
-        if not found.get((each.contender, each.topic), each).warning:  # a warning is never overwritten
-            found[each.contender, each.topic] = each
-    probed = [name for name in contenders if any((name, topic) in found for topic in topics)]
-    rows = tuple((contender(name), *(_cell(found.get((name, topic))) for topic in topics)) for name in probed)
-    columns = (Column("Contender", "contender"), *(Column(topic[:1].upper() + topic[1:]) for topic in topics))
-    return Table("audit", columns, rows)
+    for each in sorted(findings, key=lambda finding: bool(finding.warning)):  # what warns has the last word
+        found[each.topic, each.contender] = each
+    probed = [name for name in contenders if any(name == contender for _, contender in found)]
+    rows = tuple((topic, *(_cell(found.get((topic, name))) for name in probed))
+                 for topic in dict.fromkeys(each.topic for each in findings))
+    return Table("audit", (Column("Topic"), *(Column(name) for name in probed)), rows)
 
 
 def _cell(finding: Finding | None) -> Cell:
     if finding is None:
         return None
-    if finding.expected and finding.found != finding.expected:
-        return Span(f"{finding.found} (asked: {finding.expected})", "bad")
-    return Span(finding.found, "bad" if finding.warning else "")
+    if not finding.warning:
+        return finding.found or None
+    asked = f" (asked: {finding.expected})" if finding.expected else ""
+    return Span((finding.found or "not known") + asked, "bad")
 
 
 def _how(findings: tuple[Finding, ...]) -> Table:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from photofinish.render.document import Block, Column, Fold, Note, Paragraph, Quantity, Section, Span, Table
+import math
+
+from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Quantity, Section, Span, Table
+from photofinish.render.quantities import write
 from photofinish.reports.reading import contender, listed
 from photofinish.values import Certificate, Check, Result
 
@@ -19,7 +22,7 @@ def section(result: Result) -> Section:
         "in that contender; errors are root mean square, relative to the reference."))]
     if wrong:
         blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
-    blocks += [summary(certificates)]
+    blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
     return Section("certificate", "Certificate", tuple(blocks))
@@ -29,29 +32,48 @@ def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     failed = [check for check in certificate.checks if not check.passed]
     if not failed:
         return ("it could not be checked.",)
-    worst = max(failed, key=lambda check: check.error / check.allowed if check.allowed else float("inf"))
+    worst = max(failed, key=share)
     where = (" of ", Span(worst.worst, "code")) if worst.worst else ()
     return (worst.group, *where, ": off by ", Quantity(worst.error, "scientific"), " where ",
             Quantity(worst.allowed, "scientific"), " is allowed.")
 
 
+def share(check: Check) -> float:
+    """The error in parts of the error allowed: above 1 fails."""
+    if math.isnan(check.error) or (check.error and not check.allowed):
+        return math.inf
+    return check.error / check.allowed if check.error else 0.0
+
+
+def overview(certificates: tuple[Certificate, ...]) -> Table:
+    """One line per contender: whether it passed, and the group that came closest to its limit."""
+    columns = (Column("Contender", "contender"), Column("Certified", "check"), Column("Groups passed"),
+               Column("Closest to its limit"), Column("Error in parts of the allowed", "number"))
+    return Table("certificate", columns, tuple(_line(each) for each in certificates))
+
+
+def _line(certificate: Certificate) -> tuple[Cell, ...]:
+    checks = certificate.checks
+    worst = max(checks, key=share) if checks else None
+    return (contender(certificate.contender), certificate.passed,
+            f"{sum(check.passed for check in checks)} of {len(checks)}", worst.group if worst else None,
+            share(worst) if worst else None)
+
+
 def summary(certificates: tuple[Certificate, ...]) -> Table:
-    """The error of each group as a share of what is allowed, all contenders side by side."""
+    """The worst error and the error allowed of each group, all contenders side by side."""
     groups = list(dict.fromkeys(check.group for each in certificates for check in each.checks))
-    columns = (Column("Contender", "contender"), Column("Certified", "check"), *(Column(group) for group in groups))
-    rows = []
-    for each in certificates:
-        checks = {check.group: check for check in each.checks}
-        rows.append((contender(each.contender), each.passed, *(_cell(checks, group) for group in groups)))
-    return Table("certificate", columns, tuple(rows), "The worst error of each group in parts of the error allowed.")
+    found = {(each.contender, check.group): check for each in certificates for check in each.checks}
+    columns = (Column("Group"), *(Column(each.contender) for each in certificates))
+    rows = tuple((group, *(_cell(found.get((each.contender, group))) for each in certificates)) for group in groups)
+    return Table("certificate_groups", columns, rows, "The worst error of each group, and the error allowed.")
 
 
-def _cell(checks: dict[str, Check], group: str) -> Span | None:
-    check = checks.get(group)
+def _cell(check: Check | None) -> Span | None:
     if check is None:
         return None
-    share = check.error / check.allowed if check.allowed else (0.0 if check.error == 0 else float("inf"))
-    return Span(f"{share:.2f}" if share < 10 else f"{share:,.0f}", "good" if check.passed else "bad")
+    text = f"{write(check.error, 'scientific')} of {write(check.allowed, 'scientific')}"
+    return Span(text if check.passed else f"{text} FAILED", "good" if check.passed else "bad")
 
 
 def _details(certificate: Certificate) -> tuple[Block, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from photofinish.render.document import Axis, Block, Chart, Column, Fold, Section, Series, Span, Table
 from photofinish.values import Certificate, Result
 
+_TITLES = {"sgd": "SGD", "adam": "Adam"}
+
 
 def section(result: Result) -> Section:
     shown = [each for each in result.race.certificates if each.curves]
     blocks: list[Block] = []
     for optimizer in dict.fromkeys(name for each in shown for name in each.curves):
         curves = [each for each in shown if optimizer in each.curves]
-        blocks += [_chart(optimizer, curves), Fold(f"Losses with {optimizer}", (_table(optimizer, curves),))]
+        blocks += [_chart(optimizer, curves), Fold(f"Losses with {_title(optimizer)}", (_table(optimizer, curves),))]
     return Section("losses", "Loss curves", tuple(blocks))
 
 
@@ -19,8 +21,12 @@ def _chart(optimizer: str, certificates: list[Certificate]) -> Chart:
     series = [_series(each.contender, each.curves[optimizer]) for each in certificates]
     exact = certificates[0].reference_curves.get(optimizer, ())
     series = ([_series(certificates[0].reference, exact)] if exact else []) + series
-    return Chart("lines", f"Training loss with {optimizer}", "From the same weights on the same batches; lines that "
-                 "agree lie on top of each other.", tuple(series), Axis("step", "count"), Axis("loss"))
+    return Chart("lines", f"Training loss with {_title(optimizer)}", "From the same weights on the same batches; "
+                 "lines that agree lie on top of each other.", tuple(series), Axis("step", "count"), Axis("loss"))
+
+
+def _title(optimizer: str) -> str:
+    return _TITLES.get(optimizer, optimizer)
 
 
 def _series(name: str, losses: tuple[float, ...]) -> Series:

@@ -16,7 +16,8 @@ def section(result: Result) -> Section:
     race = result.race
     blocks: list[Block] = []
     if race.machine:
-        blocks += [Heading("Machine"), Facts(tuple(_facts(race.machine)))]
+        known = tuple((name, word) for name, word in _facts(race.machine) if word)
+        blocks += [Heading("Machine"), Facts(known)]
     if race.versions:
         blocks += [Heading("Versions"), *_versions(race.versions)]
     blocks += [Heading("Again"), Code(race.command, "The command of this race")] if race.command else []
@@ -51,8 +52,10 @@ def _facts(values: dict[str, Any], prefix: str = "") -> list[tuple[str, str | No
 
 
 def _word(value: Any, name: str = "") -> str | None:
-    if value is None or value in ("", {}, []):
+    if value is None or value in ("", {}, [], ()):
         return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_word(each)}" for key, each in value.items())
     if isinstance(value, (list, tuple)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from photofinish.render.document import Axis, Block, Chart, Column, Section, Series, Table
-from photofinish.reports.phases import title
+from photofinish.reports.phases import in_order, title
 from photofinish.reports.reading import contender, memory_bytes, names
 from photofinish.values import Result
 
@@ -25,7 +25,7 @@ def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str]) -> 
 
 
 def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Table:
-    phases = list(dict.fromkeys(phase for each in order for phase in peaks[each]))
+    phases = in_order(phase for each in order for phase in peaks[each])
     columns = (Column("Contender", "contender"), *(Column(f"After {title(phase)}", "bytes") for phase in phases),
                Column("Peak", "bytes"))
     rows = tuple((contender(each), *(peaks[each].get(phase) for phase in phases), max(peaks[each].values()))

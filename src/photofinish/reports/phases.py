@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from photofinish.metrics import METRICS
 from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
 from photofinish.reports.reading import contender, names, phase_seconds
@@ -18,12 +20,17 @@ def title(phase: str) -> str:
     return named + (", first run" if cold else "")
 
 
+def in_order(phases: Iterable[str]) -> list[str]:
+    """Phases as they come in a launch; those we do not know at the end."""
+    found = set(phases)
+    return [each for each in _ORDER if each in found] + sorted(found - set(_ORDER))
+
+
 def section(result: Result) -> Section:
     phases = phase_seconds(result)
     order = [name for name in names(result) if name in phases]
     order += [name for name in result.race.contenders if name in phases and name not in order]
-    present = [phase for phase in _ORDER if any(phase in phases[name] for name in order)]
-    present += sorted({phase for name in order for phase in phases[name]} - set(_ORDER))
+    present = in_order({phase for name in order for phase in phases[name]})
     if not order:
         return Section("phases", "", ())
     stacked = [phase for phase in _STACKED if phase in present]

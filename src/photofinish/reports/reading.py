@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from photofinish.render.document import Interval, Span, Table, Text
@@ -104,6 +104,17 @@ def certified(result: Result) -> set[str]:
     """The contenders with a passed certificate; a copy (torch:eager#2) is covered by its original."""
     passed = {each.contender for each in result.race.certificates if each.passed}
     return {name for name in result.race.contenders if passed & {name, name.partition("#")[0]}}
+
+
+def attributed(result: Result, warnings: Iterable[str]) -> list[Text]:
+    """Each warning once; one that names no contender is led by those whose audit gave it."""
+    told: list[Text] = []
+    for warning in dict.fromkeys(warnings):
+        named = any(name in warning for name in result.race.contenders)
+        source = list(dict.fromkeys(each.contender for each in result.race.audit if each.warning == warning))
+        lead = () if named or not source else (*listed([contender(name) for name in source]), ": ")
+        told.append((*lead, warning))
+    return told
 
 
 def without_empty(table: Table) -> Table:

@@ -125,10 +125,10 @@ def _curves(jobs: tuple[Job, ...], turns: list[Turn]) -> Chart:
 
 
 def _table(jobs: tuple[Job, ...]) -> Table:
-    columns = [Column("Contender", "contender"), Column("Fixed cost, first run", "duration"),
-               Column("Fixed cost, cached", "duration"), Column("Each step", "duration")]
-    columns += [Column(f"{steps:,} steps", "duration") for steps in _LENGTHS]
-    return Table("total_time", tuple(columns), tuple(_costs(job) for job in jobs))
+    columns = (Column("Contender", "contender"), Column("Fixed cost, first run", "duration"),
+               Column("Fixed cost, cached", "duration"), Column("Each step", "duration"),
+               *(Column(f"{steps:,} steps, first run", "duration") for steps in _LENGTHS))
+    return Table("total_time", columns, tuple(_costs(job) for job in jobs))
 
 
 def _costs(job: Job) -> tuple[Cell, ...]:

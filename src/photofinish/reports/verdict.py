@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval
-from photofinish.reports.reading import between, certified, contender, listed, ranked, timed
+from photofinish.reports.reading import attributed, between, certified, contender, listed, ranked, timed
 from photofinish.values import Result, Standing, Verdict
 
 # task -> what one contender does to the model, and what two do
@@ -18,7 +18,7 @@ _TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
 def section(result: Result) -> Section:
     label = outcome(result)
     blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
-    blocks += [Note((warning,), "warning") for warning in result.warnings]
+    blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
     return Section("verdict", "", tuple(blocks))
 
 
