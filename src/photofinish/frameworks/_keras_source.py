@@ -199,7 +199,10 @@ def _adaptive_average_pool(use: Use) -> Printed:
         return [use.keras("Identity")]
     if sizes[0] % counts[0] == 0 and sizes[1] % counts[1] == 0:
         return [use.keras("AveragePooling2D", _square((sizes[0] // counts[0], sizes[1] // counts[1])))]
-    return [use.keras("AdaptiveAveragePooling2D", _square(counts))]
+    if all(-(-size // count) < size for size, count in zip(sizes, counts)):
+        return [use.keras("AdaptiveAveragePooling2D", _square(counts))]
+    return ['ops.einsum("bhwc,hi,wj->bijc", {{0}}, bins({}, {}), bins({}, {}))'.format(
+        sizes[0], counts[0], sizes[1], counts[1])]
 
 
 def _global_average_pool(use: Use) -> Printed:
@@ -277,6 +280,15 @@ def clip(x, low, high):
     inside = ops.logical_and(x > low, x < high)
     return ops.where(inside, x, ops.stop_gradient(ops.clip(x, low, high)))
 ''',
+    "bins": '''
+def bins(size, count):
+    """Column i averages bin i of an adaptive pool. Keras' own layer fails where a bin is as long as the axis."""
+    matrix = np.zeros((size, count), keras.config.floatx())
+    for i in range(count):
+        start, stop = i * size // count, -(-(i + 1) * size // count)
+        matrix[start:stop, i] = 1 / (stop - start)
+    return matrix
+''',
     "TiedDense": '''
 class TiedDense(layers.Layer):
     """A matrix product with the kernel of another layer, or the transposed table of an embedding."""
@@ -329,8 +341,9 @@ class Adam(keras.optimizers.Adam):
 }
 IMPORTS = (("keras.", "import keras"), ("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"),
            ("layers.", "from keras import layers"), ("ops.", "from keras import ops"))
-RESERVED = set(HELPERS).union(("x GRAPH keras layers ops np tf build model inference optimizer loss_of train_step infer "
-                               "outputs loss tape gradients values variable").split())
+RESERVED = set(HELPERS) | {
+    "x", "GRAPH", "keras", "layers", "ops", "np", "tf", "build", "model", "inference", "optimizer", "loss_of",
+    "train_step", "infer", "outputs", "loss", "tape", "gradients", "values", "variable"}
 
 
 def identifier(name: str) -> str:
@@ -498,8 +511,9 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
     split = set(wanted) != set(inferred)  # inference leaves something out
     options = MODES[mode]
     decorator = "" if options is None else call("@tf.function", **options).replace("()", "")
-    made = keras_model(wanted) + (", " + keras_model(inferred) if split else "")
-    parts = [_function("build", [], lines + ["return " + made]),
+    lines += (["training = " + keras_model(wanted), "inference = " + keras_model(inferred),
+               "return training, inference"] if split else ["return " + keras_model(wanted)])
+    parts = [_function("build", [], lines),
              "\n{} = build()\n".format("model, inference" if split else "model")]
     if graph.losses:
         parts.append(_function("loss_of", ["outputs"] + targets, [

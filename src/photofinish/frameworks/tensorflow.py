@@ -149,11 +149,13 @@ class Contestant(frameworks.Contestant):
 
     def _choose_device(self) -> None:
         cards = tf.config.list_physical_devices("GPU")
-        if self.setup.device == "cuda":
-            if not cards:
-                raise Unsupported("TensorFlow sees no GPU (tensorflow-cpu never does)")
-            _once("GPU memory settings", lambda: tf.config.experimental.set_memory_growth(cards[0], True))
-            _once("visible devices", lambda: tf.config.set_visible_devices(cards[:1], "GPU"))
+        kind, _, number = self.setup.device.partition(":")
+        if kind == "cuda":
+            if int(number or 0) >= len(cards):
+                raise Unsupported("TensorFlow sees {} GPUs (tensorflow-cpu never sees any)".format(len(cards)))
+            card = cards[int(number or 0)]
+            _once("GPU memory settings", lambda: tf.config.experimental.set_memory_growth(card, True))
+            _once("visible devices", lambda: tf.config.set_visible_devices(card, "GPU"))
         elif self.setup.device != "cpu":
             raise Unsupported("TensorFlow has no device {} here".format(self.setup.device))
         elif cards:
@@ -183,13 +185,18 @@ class Contestant(frameworks.Contestant):
         self.native = _execute(native_source(graph, optimizer, self.setup.mode),
                                "<keras {} {}>".format(self.setup.mode, graph.digest[:12]))
         self.model = self.native["model"]
-        self.updater = self.native.get("optimizer")
+        self.updater: Any = self.native.get("optimizer")
+        if self.setup.precision == "float64" and self.updater is not None and isinstance(optimizer, SGD):
+            self.updater.momentum = np.float64(optimizer.momentum)  # tf.cast would round a Python float to float32
         self.places = places(graph, self.model)
         self.orders = feature_orders(graph)
         self.sampled = {  # running variances that Keras keeps otherwise: their momentum, and values in a batch
             "state/{}.running_variance".format(node.name): (node.layer.momentum, batch * _positions(graph, node))
             for node in graph.nodes
             if isinstance(node.layer, layers.BatchNorm) and node.layer.running_variance == "sample"}
+        single = [name for name, (_, count) in self.sampled.items() if count == 1]
+        if single and optimizer is not None:
+            raise Unsupported("{}: one value has no sample variance".format(single[0]))
         self.bound: Dict[str, Callable[..., Any]] = {}
 
     def _compiled(self, function: Callable[..., Any]) -> Any:
@@ -227,10 +234,39 @@ class Contestant(frameworks.Contestant):
             for (name, place), variable in zip(self._trainable(), variables):
                 given = arrays.get("{}/{}".format(slot, name), np.zeros(place.shape))
                 variable.assign(place.native(np.asarray(given) * factor))
-        self.first_step = int(arrays.get("step", 0))
         if self.updater is not None:
-            self.updater.iterations.assign(self.first_step)
-        self.first_variance = {name: np.array(arrays[name], np.float64) for name in self.sampled}
+            self.updater.iterations.assign(int(arrays.get("step", 0)))
+        self._begin({name: arrays[name] for name in self.sampled}, int(arrays.get("step", 0)))
+
+    def _begin(self, variances: Arrays, step: int) -> None:
+        """Remembers which running variances, in the graph's convention, Keras' own updates start from."""
+        self.first_step = step
+        self.first_variance = {name: np.array(values, np.float64) for name, values in variances.items()}
+        self.settled = True
+
+    def _step(self) -> int:
+        return self.first_step if self.updater is None else int(self.updater.iterations.numpy())
+
+    def _variances(self) -> Arrays:
+        """Running variances in the graph's convention. What is left of those that `_begin` saw is as it was; the
+        batches' share, which Keras divided by n, is divided by n - 1."""
+        found, steps = {}, self._step() - self.first_step
+        for name, (momentum, count) in self.sampled.items():
+            value = self.places[name].variable.numpy()
+            if steps:
+                rest = momentum ** steps * self.first_variance[name]
+                canonical = rest + (self.places[name].canonical(value) - rest) * (count / (count - 1.0))
+                found[name] = canonical.astype(value.dtype)
+            else:
+                found[name] = self.places[name].canonical(value)
+        return found
+
+    def _settle(self) -> None:
+        """Before inference that follows training: the model itself gets the variances of the graph's convention."""
+        variances = self._variances()
+        for name, values in variances.items():
+            self.places[name].variable.assign(self.places[name].native(values))
+        self._begin(variances, self._step())
 
     def get(self) -> Arrays:
         arrays = {name: place.canonical(place.variable.numpy()) for name, place in self.places.items()}
@@ -238,13 +274,8 @@ class Contestant(frameworks.Contestant):
             for (name, place), variable in zip(self._trainable(), variables):
                 value = place.canonical(variable.numpy())
                 arrays["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
-        step = self.first_step if self.updater is None else int(self.updater.iterations.numpy())
-        for name, (momentum, count) in self.sampled.items() if step > self.first_step else ():
-            # what is left of the variance that was put is as it was; the batches' share was divided by n, not n - 1
-            rest = momentum ** (step - self.first_step) * self.first_variance[name]
-            corrected = rest + (arrays[name] - rest) * (count / (count - 1.0))
-            arrays[name] = corrected.astype(arrays[name].dtype)
-        return dict(arrays, step=np.array(step, np.int64))
+        arrays.update(self._variances())
+        return dict(arrays, step=np.array(self._step(), np.int64))
 
     def feed(self, arrays: Arrays) -> Tuple[Any, ...]:
         """Tensors in the order of the step's arguments: inputs, then the targets that are there."""
@@ -257,9 +288,12 @@ class Contestant(frameworks.Contestant):
         return tf.constant(np.array(array.transpose(axes), dtype, order="C"))
 
     def train_step(self, batch: Tuple[Any, ...]) -> Any:
+        self.settled = False
         return (self.bound.get("train_step") or self._bind("train_step", batch))(*batch)
 
     def infer(self, batch: Tuple[Any, ...]) -> Any:
+        if not self.settled:
+            self._settle()
         inputs = batch[:len(self.graph.inputs)]
         return (self.bound.get("infer") or self._bind("infer", inputs))(*inputs)
 
@@ -292,7 +326,7 @@ class Contestant(frameworks.Contestant):
         """On a CPU TensorFlow has finished when it returns, unless it was told to be asynchronous; reading a
         value out holds in any case and costs a microsecond. On a GPU the stream is waited for: the loss is
         there before the updates are."""
-        if self.setup.device == "cuda":
+        if self.setup.device != "cpu":
             tf.test.experimental.sync_devices()
         else:
             for tensor in handle.values() if isinstance(handle, dict) else (handle,):
