@@ -156,7 +156,7 @@ def test_noise_cannot_vouch_for_itself() -> None:
     expected = [exact, exact * (1 + tolerance.NOISE)]
     noisy = [exact + 1e-3 * generator.standard_normal(1000) for _ in range(3)]
     assert tolerance.response(noisy) > tolerance.size(noisy[0] - exact)
-    assert not tolerance.compare("gradients", "weight", expected, noisy, 0.0).passed
+    assert not tolerance.compare("gradients", "weight", expected, noisy, 0.0, 1.0).passed
 
 
 def keras_adam(rule: Adam, step: int, value: np.ndarray, gradient: np.ndarray, slots: Arrays) -> np.ndarray:

@@ -113,6 +113,14 @@ def test_every_mutant_is_refused_but_the_equivalent(mutant: Mutant, folder: Path
     assert refused != (mutant.name in EQUIVALENT)
 
 
+@pytest.mark.parametrize("change", ["", "BatchNorm.epsilon", "Clip.high", "SGD.momentum", "Adam.epsilon"])
+def test_mutants_are_refused_in_torch_too(change: str, folder: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch")
+    honest = Mutant("", GRAPH, proof.OPTIMIZERS)
+    mutant = next(each for each in MUTANTS if change in each.name) if change else honest
+    assert certified(folder, mutant, "torch", "eager") == (mutant is honest)
+
+
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_an_equivalent_mutant_computes_exactly_the_same(name: str) -> None:
     mutant = next(each for each in MUTANTS if each.name == name)

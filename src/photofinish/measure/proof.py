@@ -148,11 +148,11 @@ class _Exercises:
             results = {"loss": np.array(loss_value)}
             for name, after in self.contestant.get().items():
                 if name.startswith("parameter/"):
-                    path = name.split("/", 1)[1]
-                    results["update/" + path] = np.subtract(after, before[name], dtype=np.float64)
-                    results["size/" + path] = np.sqrt(np.mean(np.square(before[name], dtype=np.float64)))
+                    path, start = name.split("/", 1)[1], self._kept(name, before[name])
+                    results["update/" + path] = np.subtract(self._kept(name, after), start, dtype=np.float64)
+                    results["size/" + path] = np.sqrt(np.mean(np.square(start, dtype=np.float64)))
                 else:
-                    results[name] = after
+                    results[name] = self._kept(name, after)
             self._write(draw, "{}-step{}".format(kind(optimizer), step), results)
 
     def dropout(self, graph: Graph) -> None:
@@ -192,8 +192,11 @@ class _Exercises:
         return self.folder / REFERENCE / "before-{}-{}.npz".format(kind(optimizer), step)
 
     def _write(self, draw: int, exercise: str, results: Arrays) -> None:
-        kept = {name: sampled(name, np.asarray(values), self.plan.seed) for name, values in results.items()}
+        kept = {name: self._kept(name, values) for name, values in results.items()}
         self._save(self.folder / self.label / "draw{}".format(draw) / (exercise + ".npz"), kept)
+
+    def _kept(self, name: str, values: np.ndarray) -> np.ndarray:
+        return sampled(name, np.asarray(values), self.plan.seed)
 
     def _save(self, path: Path, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

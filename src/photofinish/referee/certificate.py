@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from math import prod, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
     with ExitStack() as files:
         exact, own = ([_Opened(folder / side / f"draw{draw}", files) for draw in range(plan.draws + 1)]
                       for side in (REFERENCE, label))
-        checks, listed = certify(plan.graph, plan.optimizers, exact, own)
+        checks, listed = certify(plan.graph, plan.batch, plan.optimizers, exact, own)
         if plan.graph.random_nodes:
             checks += (dropout.check(plan.graph, _Opened(folder / label, files)),)
         return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
@@ -42,50 +43,71 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
                            versions or {})
 
 
-def certify(graph: Graph, optimizers: Iterable[Optimizer], reference: Draws,
+def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
             contender: Draws) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
     """All checks but dropout's, and the tensors that are listed rather than compared, with reasons."""
-    faint = Faint(graph, reference[0]["training"])
+    known = Parameters(graph, batch, reference[0]["training"])
     comparisons = [each for exercise in ("inference", "training")
-                   for each in _exercise(exercise, reference, contender, faint)]
-    listed = list(faint.listed())
+                   for each in _exercise(exercise, reference, contender, known)]
+    listed = list(known.listed())
     for optimizer in optimizers:
         comparisons.append(_free_run(optimizer, reference, contender))
         for step in FORCED:
             exercise = f"{kind(optimizer)}-step{step}"
-            comparisons += _exercise(exercise, reference, contender, faint)
-            comparisons += _updates(exercise, step, optimizer, reference, contender, faint, listed)
+            comparisons += _exercise(exercise, reference, contender, known)
+            comparisons += _updates(exercise, step, optimizer, reference, contender, known, listed)
     groups = dict.fromkeys(each.group for each in comparisons)
     checks = (_check(group, [each for each in comparisons if each.group == group]) for group in groups)
     return tuple(checks), tuple(listed)
 
 
-class Faint:
-    """The parameters whose exact gradient is zero or below float32 noise: they cannot be compared on
-    their own scale, so they are bounded on that of the layer's largest gradient."""
+class Parameters:
+    """What the rule must know of each parameter.
 
-    def __init__(self, graph: Graph, training: Results) -> None:
-        self.owner = {name: node for node in graph.nodes for _, name in node.parameters}
-        self.before_norm = {name for node in graph.nodes if node.name in _normalised(graph)
-                            for local, name in node.parameters if local == "bias"}
+    `faint` are those whose exact gradient is zero or below float32 noise: they cannot be compared on their
+    own scale, so they are bounded on that of the layer's largest gradient.
+    """
+
+    def __init__(self, graph: Graph, batch: int, training: Results) -> None:
+        self.owners = {name: [node for node in graph.nodes if name in dict(node.parameters).values()]
+                       for name in graph.parameters}
+        self.rounding = {name: FLOOR * sqrt(batch * sum(_positions(graph, node) for node in nodes))
+                         for name, nodes in self.owners.items()}
+        self.before_norm = {name for name, nodes in self.owners.items() if name.endswith(".bias")
+                            and all(node.name in _normalised(graph) for node in nodes)}
         self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
-        self.names = {name for name in graph.parameters if self.gradients[name] <= NOISE * self._loudest(name)}
+        self.faint = {name for name in graph.parameters if self.gradients[name] <= NOISE * self._loudest(name)}
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.names
+    def siblings(self, name: str) -> set[str]:
+        """The parameters of the same layers."""
+        return {other for node in self.owners[name] for _, other in node.parameters}
 
-    def siblings(self, name: str) -> list[str]:
-        """The parameters of the same layer."""
-        return [other for _, other in self.owner[name].parameters] if name in self.owner else [name]
+    def floor(self, name: str, results: Results, part: str) -> tuple[float, float]:
+        """The error allowed in any case to a gradient or to what is made of it, and the scale to tell it by.
+
+        A gradient is a sum over the batch and all positions, whose rounding grows like a random walk
+        (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815); squaring doubles a relative error.
+        """
+        if name in self.faint:
+            scale = max(size(results[f"{part}/{other}"]) for other in self.siblings(name))
+            return max(self.rounding[name], NOISE) * scale, scale
+        scale = size(results[f"{part}/{name}"])
+        return self.rounding[name] * scale * (2 if part == "moment2" else 1), scale
 
     def listed(self) -> Iterable[tuple[str, str]]:
-        for name in sorted(self.names):
+        for name in sorted(self.faint):
             why = "a bias before a BatchNorm, which subtracts it" if name in self.before_norm else "it is below noise"
             yield name, (f"gradient {self.gradients[name]:.1e} against {self._loudest(name):.1e} in its layer: {why}; "
                          "bounded, and not compared after Adam")
 
     def _loudest(self, name: str) -> float:
         return max(self.gradients[other] for other in self.siblings(name))
+
+
+def _positions(graph: Graph, node: Node) -> int:
+    """How many positions of one sample a layer's parameters act on."""
+    specs = [graph.spec(name) for name in node.inputs + node.outputs]
+    return max(prod(spec.shape) // (spec.size("C") if "C" in spec.axes else 1) for spec in specs)
 
 
 def _normalised(graph: Graph) -> set[str]:
@@ -98,7 +120,7 @@ def _normalised(graph: Graph) -> set[str]:
             if name not in graph.outputs and all(isinstance(node.layer, BatchNorm) for node in nodes)}
 
 
-def _exercise(exercise: str, reference: Draws, contender: Draws, faint: Faint) -> Iterable[Comparison]:
+def _exercise(exercise: str, reference: Draws, contender: Draws, known: Parameters) -> Iterable[Comparison]:
     """Every tensor of an exercise but the updates of parameters."""
     expected = reference[0][exercise]
     for name in sorted(set(contender[0][exercise]) - set(expected)):
@@ -107,12 +129,12 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, faint: Faint) -
         part, _, path = name.partition("/")
         if part in ("update", "size"):
             continue
-        group = _group(exercise, name)
-        floor, scale = FLOOR * size(expected[name]), 0.0
-        if path in faint and part != "state":
-            scale = max(size(expected[f"{part}/{other}"]) for other in faint.siblings(path))
-            floor = NOISE * scale
-        yield _compare(group, name, exercise, reference, contender, floor, scale)
+        if path in known.owners:
+            floor, scale = known.floor(path, expected, part)
+        else:
+            scale = size(expected[name])
+            floor = FLOOR * scale
+        yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
 
 
 def _group(exercise: str, name: str) -> str:
@@ -131,7 +153,8 @@ def _free_run(optimizer: Optimizer, reference: Draws, contender: Draws) -> Compa
     losses = np.asarray(reference[0][exercise]["loss"])
     rounding = np.mean([_coefficient_rounding(optimizer, step) for step in range(1, STEPS + 1)])
     floor = FLOOR * size(losses) + float(rounding * np.ptp(losses))
-    return _compare(f"losses of {STEPS} steps ({kind(optimizer)})", "loss", exercise, reference, contender, floor)
+    group = f"losses of {STEPS} steps ({kind(optimizer)})"
+    return _compare(group, "loss", exercise, reference, contender, floor, size(losses))
 
 
 def _coefficient_rounding(optimizer: Optimizer, step: int) -> float:
@@ -141,26 +164,25 @@ def _coefficient_rounding(optimizer: Optimizer, step: int) -> float:
     return UNIT * (1 / (1 - optimizer.beta1 ** step) + 0.5 / (1 - optimizer.beta2 ** step))
 
 
-def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, contender: Draws, faint: Faint,
+def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, contender: Draws, known: Parameters,
              listed: list[tuple[str, str]]) -> Iterable[Comparison]:
     """What one step did to each parameter."""
     expected = reference[0][exercise]
     group = "weights after step {1} ({0})".format(*_labels(exercise))
-    for name in (name for name in expected if name.startswith("update/")):
-        path = name.partition("/")[2]
-        floor = UNIT * float(expected["size/" + path])  # rounding of the parameter itself
-        if not isinstance(optimizer, Adam):
-            if path in faint:
-                floor += NOISE * max(size(expected["update/" + other]) for other in faint.siblings(path))
-            yield _compare(group, name, exercise, reference, contender, floor)
-        elif path not in faint:
-            smooth = _smooth(path, step, optimizer, reference, exercise)
+    for name in known.owners:
+        floor, scale = known.floor(name, expected, "update")
+        floor += UNIT * float(expected["size/" + name])  # rounding of the parameter itself
+        smooth = None
+        if isinstance(optimizer, Adam):
+            if name in known.faint:
+                continue
+            floor += _coefficient_rounding(optimizer, step) * scale
+            smooth = _smooth(name, step, optimizer, reference, exercise)
             if not smooth.all():
-                listed.append((f"{path} after {exercise}", f"{1 - smooth.mean():.2%} of its elements: Adam's update "
+                listed.append((f"{name} after {exercise}", f"{1 - smooth.mean():.2%} of its elements: Adam's update "
                                "hangs on a gradient near noise; their moments are compared"))
-            floor += _coefficient_rounding(optimizer, step) * size(expected[name])
-            if smooth.any():
-                yield _compare(group, name, exercise, reference, contender, floor, where=smooth)
+        if smooth is None or smooth.any():
+            yield _compare(group, "update/" + name, exercise, reference, contender, floor, scale, smooth)
 
 
 def _smooth(path: str, step: int, optimizer: Adam, reference: Draws, exercise: str) -> np.ndarray:
@@ -171,7 +193,7 @@ def _smooth(path: str, step: int, optimizer: Adam, reference: Draws, exercise: s
 
 
 def _compare(group: str, name: str, exercise: str, reference: Draws, contender: Draws, floor: float,
-             scale: float = 0.0, where: np.ndarray | None = None) -> Comparison:
+             scale: float, where: np.ndarray | None = None) -> Comparison:
     if any(name not in each[exercise] for each in contender):
         return Comparison(group, name + " (missing)", INFINITE, 0.0, 1.0)
     sides = [[np.asarray(each[exercise][name]) for each in side] for side in (reference, contender)]

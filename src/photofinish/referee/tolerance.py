@@ -17,7 +17,7 @@ from photofinish.measure.proof import ULPS
 
 UNIT = 2.0 ** -23  # one unit in the last place of float32, relative
 NOISE = ULPS * UNIT  # the move of the perturbed draws
-FLOOR = 4 * UNIT  # rounding of a result that the move happens not to disturb
+FLOOR = 4 * UNIT  # rounding of a result that the move happens not to disturb; of a sum, times sqrt(terms)
 CAP = 4.0  # measured for float32: self-noise is 0.9 to 1.2 times the exact response
 INFINITE = sys.float_info.max  # the error of what cannot be compared; JSON has no infinity
 
@@ -54,10 +54,11 @@ def response(draws: Sequence[np.ndarray]) -> float:
 
 
 def compare(group: str, tensor: str, reference: Sequence[np.ndarray], contender: Sequence[np.ndarray],
-            floor: float, scale: float = 0.0) -> Comparison:
-    """Judges one tensor from its draws (the plain one first). `floor` is allowed in any case."""
+            floor: float, scale: float) -> Comparison:
+    """Judges one tensor from its draws (the plain one first). `floor` is allowed in any case; errors are told
+    relative to `scale` (0 where the exact result is zero: then as they are)."""
     plain, exact = contender[0], reference[0]
-    scale = scale or size(exact) or 1.0
+    scale = scale or 1.0
     if plain.shape != exact.shape:
         return Comparison(group, "{} (shape {}, not {})".format(tensor, plain.shape, exact.shape), INFINITE, 0.0, scale)
     if not all(np.all(np.isfinite(each)) for each in contender):
