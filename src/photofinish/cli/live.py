@@ -8,9 +8,10 @@ import time
 from collections import deque
 from types import TracebackType
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +19,7 @@ from photofinish.render.quantities import duration
 from photofinish.values import Progress
 
 KEPT_FAILURES = 4
+BAR = 20  # characters
 RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
 TITLES = {"environment": "Preparing", "certify": "Certifying", "launch": "Racing", "block": "Racing",
           "plan": "Planning", "failure": "Racing", "done": "Done"}
@@ -30,6 +32,7 @@ class Watcher:
         self.console = console
         self.begin = time.monotonic()
         self.latest = Progress("environment", "starting")
+        self.done = self.total = 0
         self.launches = self.rounds = self.left = ""
         self.estimates: dict[str, dict[str, float]] = {}
         self.failures: deque[str] = deque(maxlen=KEPT_FAILURES)
@@ -61,6 +64,8 @@ class Watcher:
         if progress.estimates:
             self.estimates[progress.task] = progress.estimates
         count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
+        if progress.stage in ("plan", "launch", "certify") and progress.total:
+            self.done, self.total = progress.done, progress.total
         if progress.stage in ("plan", "launch") and progress.total:
             self.launches = f"{count} launches"
         elif progress.stage == "block":
@@ -84,20 +89,24 @@ class Watcher:
         """What is being done, how far it is, and the running estimates."""
         head = Text.assemble((TITLES[self.latest.stage], "bold"), f"  {self._elapsed()}",
                              *(f"  ·  {part}" for part in (self.launches, self.rounds, self.left) if part))
-        parts = [head, Text(self.latest.text, style="dim", no_wrap=True, overflow="ellipsis")]
+        parts: list[RenderableType] = [head, Text(self.latest.text, style="dim", no_wrap=True, overflow="ellipsis")]
+        if self.total:
+            parts.append(Padding(ProgressBar(self.total, self.done, width=BAR), 0))
         if self.estimates:
-            parts.append(Padding(self._table(), (1, 0, 0, 0)))  # type: ignore[arg-type]
+            parts += [Text(), Text("time per step so far, not yet a verdict", style="dim"), self._table()]
         parts += [Text(f"! {failure}", style="red") for failure in self.failures]
         return Group(*parts)
 
     def _table(self) -> Table:
-        """Seconds per step so far: not yet a verdict."""
-        table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left", title_style="dim",
-                      title="running estimate, time per step")
+        """Seconds per step so far; the bars compare them in the first task that has any."""
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=len(self.estimates) > 1)
         table.add_column("")
         for task in self.estimates:
-            table.add_column(task, justify="right")
+            table.add_column(Text(task), justify="right", no_wrap=True)
+        table.add_column("")
+        first = next(iter(self.estimates.values()))
         for name in dict.fromkeys(name for steps in self.estimates.values() for name in steps):
-            cells = [duration(steps[name]) if name in steps else "" for steps in self.estimates.values()]
-            table.add_row(name, *cells)
+            cells = [Text(duration(steps[name]) if name in steps else "") for steps in self.estimates.values()]
+            bar = Text("━" * max(1, round(BAR * first[name] / max(first.values()))) if name in first else "")
+            table.add_row(Text(name, overflow="ellipsis"), *cells, bar)
         return table
