@@ -11,6 +11,7 @@ from typing import Any
 
 from photofinish import machine
 from photofinish.errors import UsageError
+from photofinish.outcome import Outcome
 from photofinish.runner.arrange import find_entries, make_case, one_of, open_course
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
@@ -18,7 +19,7 @@ from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session, judged
 from photofinish.store import Store
-from photofinish.values import Certificate, Failure, Progress, Race, Result
+from photofinish.values import Certificate, Failure, Progress, Race
 
 TASKS = ("train", "infer")
 DEFAULT_STORE = Path(".photofinish")
@@ -28,7 +29,7 @@ Listener = Callable[[Progress], None]
 class Interrupted(KeyboardInterrupt):
     """The race was stopped by hand; `results` hold what had been measured."""
 
-    def __init__(self, results: list[Result]) -> None:
+    def __init__(self, results: Outcome) -> None:
         super().__init__("interrupted")
         self.results = results
 
@@ -36,10 +37,10 @@ class Interrupted(KeyboardInterrupt):
 def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
          batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
          optimizer: str = "", regime: str = "matched", device: str = "cpu", threads: int | None = None,
-         budget: float = 300.0, precision: float = 0.02, margin: float = 0.02, launches: int | None = None,
+         budget: float = 300.0, precision: float = 0.01, margin: float = 0.02, launches: int | None = None,
          certify: bool = True, store: Path | str | None = None, seed: int | None = None,
          listener: Listener | None = None,
-         timeout: float | None = None, command: str | None = None) -> list[Result]:
+         timeout: float | None = None, command: str | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task.
 
     `shape` is channels first without the batch; `budget` in seconds for everything after set-up;
@@ -71,8 +72,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         try:
             session.run(Rehearsal(course, notary).run)
         except KeyboardInterrupt:
-            raise Interrupted(session.results()) from None
-        return session.results()
+            raise Interrupted(Outcome(session.results())) from None
+        return Outcome(session.results())
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
         worker.kill()
 
 
-def load(session: str = "last", store: Path | str | None = None) -> list[Result]:
+def load(session: str = "last", store: Path | str | None = None) -> Outcome:
     """The results of one session ("last", its name, or one race's id), judged anew from raw records.
 
     Raises UsageError if there is none.
@@ -141,7 +142,7 @@ def load(session: str = "last", store: Path | str | None = None) -> list[Result]
     for name, _, races in reversed(sessions):
         if session in ("last", name) or session in races:
             chosen = [session] if session in races else races
-            return [judged(kept.read(each)) for each in chosen]
+            return Outcome(judged(kept.read(each)) for each in chosen)
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
 
 

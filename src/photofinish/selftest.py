@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from photofinish import api, environments
+from photofinish.outcome import Outcome
 from photofinish.runner import watchdog
 from photofinish.stats import positions
 from photofinish.values import Contender, Estimate, Progress, Result
@@ -131,7 +132,7 @@ class _SelfTest:
                     f"{len(result.race.launches)} launches finished, {len(left)} processes left behind")
 
     def _race(self, *contenders: str, task: str | Sequence[str] = "train", launches: int | None = None,
-              certify: bool = True, timeout: float | None = None) -> list[Result]:
+              certify: bool = True, timeout: float | None = None) -> Outcome:
         self.listener(Progress("launch", "self-test: " + " against ".join(contenders)))
         return api.race(MODEL, contenders, task, budget=self.budget, launches=launches, certify=certify,
                         store=self.store, timeout=timeout, listener=self.listener, command="photofinish selftest")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_races import World
 
 from photofinish import stats
 from photofinish.stats import paired
 from photofinish.values import Block, Race
+from stats_races import World
 
 OPPOSITE = {"FASTER": "SLOWER", "SLOWER": "FASTER"}
 

@@ -29,7 +29,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="matched: same numerics, threads and allocation; out-of-the-box: each framework's own defaults.")
 @click.option("--budget", type=options.Duration(), default="5m", show_default=True,
               help="Time for the measurements of each command, such as 90s, 5m or 1h.")
-@click.option("--precision", type=options.Share(), default="2%", show_default=True,
+@click.option("--precision", type=options.Share(), default="1%", show_default=True,
               help="Stop early when every ratio is known to plus or minus this.")
 @click.option("--margin", type=options.Share(), default="2%", show_default=True,
               help="A difference within plus or minus this counts as EQUIVALENT.")

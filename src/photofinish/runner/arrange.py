@@ -26,6 +26,10 @@ def find_entries(contenders: Sequence[str], device: str) -> list[Entry]:
         if isinstance(found, environments.Missing):
             raise UsageError(f"{contender.name}: {found.reason}", found.cure)
         entries.append(Entry(contender, str(found.python), found.framework.environment))
+    if not entries:
+        wanted = [each for each in environments.frameworks().values() if not each.in_house]
+        raise UsageError("no framework is installed for this Python",
+                         "install one: " + ", or ".join(environments.cure(each) for each in wanted))
     return entries
 
 

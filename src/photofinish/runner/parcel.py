@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-TRAVELLERS = ("layers.py", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
+TRAVELLERS = ("layers.py", "graph.py", "vocabulary.py", "models", "weights.py", "optimizers.py", "values.py",
               "metrics.py", "frameworks", "measure", "worker.py")
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +30,7 @@ def adapter_digest(framework: str) -> str:
     digest = hashlib.sha256()
     own = Path("frameworks") / f"{framework}.py"
     for path in _files():
-        if path.parts[0] not in ("frameworks", "models", "data") or path == own or path.name.startswith("_"):
+        if path.parts[0] not in ("frameworks", "models") or path == own or path.name.startswith("_"):
             digest.update(str(path).encode() + (PACKAGE / path).read_bytes())
     return digest.hexdigest()
 

@@ -1,1 +1,0 @@
-"""Synthetic batches and data sets."""
