@@ -16,6 +16,8 @@ function paint(theme) {
 }
 const wanted = () => remembered() || (system.matches ? "dark" : "light");
 system.addEventListener("change", () => paint(wanted()));
+addEventListener("beforeprint", () => { root.dataset.theme = "light"; }); // paper is white
+addEventListener("afterprint", () => paint(wanted()));
 paint(wanted());
 
 addEventListener("DOMContentLoaded", () => {
