@@ -9,18 +9,20 @@
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own, in three modes.
 
-The model and the step are the code that _py prints; here it is executed and fed.
+The model and the step are the code that _keras_source.py prints; here it is executed and fed.
 """
 
 import linecache
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from photofinish import frameworks, layers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks._keras_source import MODES, feature_orders, is_depthwise, native_axes, native_source
+from photofinish.frameworks._keras_layers import native_axes
+from photofinish.frameworks._keras_source import MODES, feature_orders, native_source
+from photofinish.frameworks._keras_weights import Place, places
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 from photofinish.optimizers import SGD, Optimizer
@@ -33,71 +35,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import tensorflow as tf
 
-OWN_NAMES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias", "bias": "bias",
-             "moving_mean": "running_mean", "moving_variance": "running_variance"}  # Keras' -> the graph's
+PROBES: Dict[str, Callable[..., Any]] = {  # as Keras' layers compute them
+    "matmul": lambda a, b: keras.ops.matmul(a, b),
+    "multiply": lambda a, b: keras.ops.multiply(a, b),
+    "conv": lambda image, kernel: keras.ops.conv(image, kernel, padding="same"),
+}
 SLOTS = {"velocity": "momentums", "moment1": "_momentums", "moment2": "_velocities"}  # where Keras keeps them
-
-
-class Place:
-    """Where the array of a parameter or state lives: a Keras variable and the way to and from its layout.
-
-    A canonical array is put in native feature order, seen in the shape `view`, and its axes permuted.
-    """
-
-    def __init__(self, variable: Any, shape: Tuple[int, ...], view: Optional[Tuple[int, ...]] = None,
-                 axes: Tuple[int, ...] = (), feature_axis: Optional[int] = None,
-                 order: Optional[np.ndarray] = None) -> None:
-        self.variable = variable
-        self.shape = shape
-        self.view = view or shape
-        self.axes = axes or tuple(range(len(self.view)))
-        self.feature_axis = feature_axis or 0
-        self.order = None if feature_axis is None else order
-
-    def native(self, array: np.ndarray) -> np.ndarray:
-        if self.order is not None:
-            array = array.take(self.order, self.feature_axis)
-        return array.reshape(self.view).transpose(self.axes)
-
-    def canonical(self, array: np.ndarray) -> np.ndarray:
-        array = np.asarray(array).transpose(np.argsort(self.axes)).reshape(self.shape)
-        return array if self.order is None else array.take(np.argsort(self.order), self.feature_axis)
-
-
-def _owners(graph: Graph, prefix: str = "") -> Iterator[Tuple[str, Node, Spec, Optional[np.ndarray]]]:
-    """Every node that may own arrays, the bodies of scans included: name, node, input and feature order."""
-    orders = feature_orders(graph)
-    for node in graph.nodes:
-        yield prefix + node.name, node, graph.spec(node.inputs[0]), orders.get(node.inputs[0])
-        if isinstance(node.layer, layers.Scan):
-            for owner in _owners(node.layer.body, prefix + node.name + "."):
-                yield owner
-
-
-def places(graph: Graph, model: Any) -> Dict[str, Place]:
-    """"parameter/<name>" and "state/<name>" -> where it lives, found by the names of Keras' layers."""
-    owners = {name: (node, spec, order) for name, node, spec, order in _owners(graph)}
-    found = {}
-    for variable in model.variables:
-        path, own = variable.path.split("/")[-2:]
-        if path not in owners:
-            continue  # the state of a random generator
-        node, spec, order = owners[path]
-        layer = node.layer
-        own = OWN_NAMES[own]
-        group = "parameter" if variable.trainable else "state"
-        declared = {each.name: each for each in layer.parameters(spec) + layer.state(spec)}[own]
-        view, axes = None, ()  # type: Optional[Tuple[int, ...]], Tuple[int, ...]
-        if isinstance(layer, layers.Conv) and own == "weight":
-            if is_depthwise(layer, spec):  # (channels, 1, height, width) -> HWC and multiplier
-                view, axes = (layer.groups, -1) + layer.kernel, (2, 3, 0, 1)
-            else:
-                axes = (2, 3, 1, 0)
-        elif isinstance(layer, layers.Linear) and own == "weight":
-            axes = (1, 0)
-        found["{}/{}.{}".format(group, path, own)] = Place(
-            variable, declared.shape, view, axes, declared.feature_axis, order)
-    return found
 
 
 def _positions(graph: Graph, node: Node) -> int:
@@ -132,6 +75,8 @@ class Contestant(frameworks.Contestant):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
+        self.probes: Dict[str, Any] = {}
+        self.bound: Dict[str, Callable[..., Any]] = {}
         if setup.mode not in MODES:
             raise Unsupported("TensorFlow has no mode {}: {}".format(setup.mode, ", ".join(MODES)))
         if setup.options:
@@ -173,7 +118,7 @@ class Contestant(frameworks.Contestant):
             "xla": self.setup.mode == "xla", "xla_flags": os.environ.get("XLA_FLAGS", ""),
             "cuda": build.get("cuda_version"), "cudnn": build.get("cudnn_version"),
             "adam": "epsilon after the bias correction (Keras adds it before): a subclass of keras.optimizers.Adam",
-            "batch_norm": "running variance from the population variance (Keras); converted when read",
+            "batch_norm": "the running variance takes n in training (Keras); converted when read or used",
         }
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
@@ -197,7 +142,7 @@ class Contestant(frameworks.Contestant):
         single = [name for name, (_, count) in self.sampled.items() if count == 1]
         if single and optimizer is not None:
             raise Unsupported("{}: one value has no sample variance".format(single[0]))
-        self.bound: Dict[str, Callable[..., Any]] = {}
+        self.bound = {}
 
     def _compiled(self, function: Callable[..., Any]) -> Any:
         options = MODES[self.setup.mode]
@@ -351,14 +296,14 @@ class Contestant(frameworks.Contestant):
         return {"now": found["current"], "peak": found["peak"]}
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
-        probes = {"matmul": lambda a, b: keras.ops.matmul(a, b), "multiply": lambda a, b: keras.ops.multiply(a, b),
-                  "conv": lambda x, weight: keras.ops.conv(keras.ops.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), weight)}
-        if name not in probes:
-            raise Unsupported("no probe {}".format(name))
-        values = list(arrays.values())
+        if name not in PROBES:
+            raise Unsupported("TensorFlow has no probe {}".format(name))
+        if name not in self.probes:
+            self.probes[name] = self._compiled(PROBES[name])
+        values = [np.asarray(each, self.setup.precision) for each in arrays.values()]
         if name == "conv":
             values = [values[0].transpose(0, 2, 3, 1), values[1].transpose(2, 3, 1, 0)]
-        result = self._compiled(probes[name])(*(tf.constant(np.ascontiguousarray(each)) for each in values)).numpy()
+        result = self.probes[name](*(tf.constant(np.ascontiguousarray(each)) for each in values)).numpy()
         return {"result": result.transpose(0, 3, 1, 2) if name == "conv" else result}
 
     def evidence(self) -> Dict[str, Any]:
