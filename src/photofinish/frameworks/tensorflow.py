@@ -177,8 +177,8 @@ class Contestant(frameworks.Contestant):
             place.variable.assign(place.native(arrays[name]))
         for slot, (variables, factor) in self._slots().items():
             for (name, place), variable in zip(self._trainable(), variables):
-                given = arrays.get("{}/{}".format(slot, name), np.zeros(place.shape))
-                variable.assign(place.native(np.asarray(given) * factor))
+                given = arrays.get("{}/{}".format(slot, name))
+                variable.assign(tf.zeros_like(variable) if given is None else place.native(given * factor))
         if self.updater is not None:
             self.updater.iterations.assign(int(arrays.get("step", 0)))
         self._begin({name: arrays[name] for name in self.sampled}, int(arrays.get("step", 0)))
