@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-BUDGET ?= 5m
+BUDGET ?= 8m
 PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.10 python; do \
 	$$each -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& { echo $$each; break; }; done)
@@ -14,7 +14,7 @@ LOCKED := pyproject.toml constraints.txt tools/install.py
 .PHONY: race test lint bench certify install system lock docs clean
 
 race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: a verdict and race.html
-	$(BIN)/photofinish race resnet18 --task train --task infer --contenders $(CONTENDERS) \
+	$(BIN)/photofinish race resnet18 --input 3x64x64 --task train --task infer --contenders $(CONTENDERS) \
 		--budget $(BUDGET) --html race.html
 
 test: lint .make/browser  ## lint, then every test this machine can run

@@ -13,6 +13,7 @@ from photofinish.store import Store
 from photofinish.values import Certificate, Progress
 
 DRAWS = 3  # perturbed runs that give the self-noise
+LARGE = 2_000_000  # parameters from which one run has elements enough to show it
 REFERENCE = "numpy"
 REFERENCE_SETUP = {"mode": "reference", "precision": "float64"}
 
@@ -20,11 +21,11 @@ REFERENCE_SETUP = {"mode": "reference", "precision": "float64"}
 class Notary:
     """Earns certificates for the contenders of a course; `store` keeps them for the next race."""
 
-    def __init__(self, course: Course, python: str, store: Store | None = None, draws: int = DRAWS) -> None:
+    def __init__(self, course: Course, python: str, store: Store | None = None) -> None:
         self.course = course
         self.python = python  # the interpreter of the reference
         self.store = store
-        self.draws = draws
+        self.draws = 1 if course.graph.parameter_count > LARGE else DRAWS
         self.folder: Path = course.folder / "proof"
         self.ready = False
 
