@@ -50,22 +50,29 @@ class Plan:
     batch: int
     optimizers: Tuple[Optimizer, ...]
     draws: int
+    exact_draws: int  # of the reference: a rounding that tips a ReLU is rare, and must have been seen
     seed: int
 
     def to_json(self) -> Dict[str, Any]:
-        return {"graph": self.graph.to_json(), "batch": self.batch, "draws": self.draws, "seed": self.seed,
+        return {"graph": self.graph.to_json(), "batch": self.batch, "draws": self.draws,
+                "exact_draws": self.exact_draws, "seed": self.seed,
                 "optimizers": [optimizer_json(each) for each in self.optimizers]}
 
     @classmethod
     def read(cls, folder: Path) -> "Plan":
         data = json.loads((Path(folder) / "plan.json").read_text())
         return cls(Graph.from_json(data["graph"]), data["batch"],
-                   tuple(optimizer_from_json(each) for each in data["optimizers"]), data["draws"], data["seed"])
+                   tuple(optimizer_from_json(each) for each in data["optimizers"]), data["draws"], data["exact_draws"],
+                   data["seed"])
 
 
 def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
-            optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3, seed: int = 0) -> Plan:
+            optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3, exact_draws: int = 0,
+            seed: int = 0) -> Plan:
     """Draws weights and batches and writes them with the plan: the parent's part.
+
+    Contenders run `draws` perturbed draws; the reference `exact_draws` where a draw is a single step (as
+    many as the contenders if that is more).
 
     Raises ValueError for a batch below 8 where the graph has running statistics.
     """
@@ -78,7 +85,7 @@ def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
         drawn = draw_batch(graph, batch, seed + number)
         given.update({"batch{}/{}".format(number, name): values for name, values in drawn.items()})
     np.savez(str(folder / "given.npz"), **given)  # type: ignore[arg-type]
-    plan = Plan(graph, batch, tuple(optimizers), draws, seed)
+    plan = Plan(graph, batch, tuple(optimizers), draws, max(draws, exact_draws), seed)
     (folder / "plan.json").write_text(json.dumps(plan.to_json()))
     return plan
 
@@ -97,11 +104,12 @@ def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optiona
     exercises = _Exercises(make(), Path(folder), label, plan)
     for number, optimizer in enumerate(optimizers):
         exercises.contestant.build(graph.without_randomness(), plan.batch, optimizer)
-        for draw in range(plan.draws + 1):
+        for draw in range((plan.exact_draws if label == REFERENCE else plan.draws) + 1):
             if number == 0:
                 exercises.inference(draw)
                 exercises.training(draw)
-            exercises.free_run(draw, optimizer)
+            if draw <= plan.draws:
+                exercises.free_run(draw, optimizer)
             exercises.forced_steps(draw, optimizer)
     if graph.random_nodes and label != REFERENCE:
         exercises.dropout(graph)
