@@ -47,17 +47,22 @@ def keep(row: Row) -> None:
     RESULTS.write_text(json.dumps({"certificates": ordered}, indent=1) + "\n")
 
 
-def certify(model: str, contender: str) -> Row:
+def certify(model: str, contenders: list[str]) -> list[Row]:
+    """One row for each contender; they share the reference."""
     shape = shape_of(model)
-    found = api.verify(model, [contender], shape=shape, listener=tell)
-    row: Row = {"model": model, "contender": contender, "input": list(shape), "digests": digests(model, contender),
-                "certified": found.certified}
-    if found.certificates:
-        (earned,) = found.certificates
-        row.update(batch=earned.batch, reference=earned.reference, seconds=round(earned.seconds, 1),
-                   versions=earned.versions, listed=len(earned.listed), checks=to_json(earned.checks))
-    row["failures"] = [{"kind": each.kind, "message": each.message} for each in found.failures]
-    return row
+    found = api.verify(model, contenders, shape=shape, listener=tell)
+    earned = {each.contender: each for each in found.certificates}
+    rows = []
+    for contender in contenders:
+        row: Row = {"model": model, "contender": contender, "input": list(shape),
+                    "digests": digests(model, contender), "certified": False}
+        if contender in earned:
+            each = earned[contender]
+            row.update(certified=each.passed, batch=each.batch, reference=each.reference, versions=each.versions,
+                       seconds=round(each.seconds, 1), listed=len(each.listed), checks=to_json(each.checks))
+        row["failures"] = [f"{each.kind}: {each.message}" for each in found.failures if each.contender == contender]
+        rows.append(row)
+    return rows
 
 
 def tell(progress: Progress) -> None:
@@ -72,15 +77,12 @@ def main() -> int:
     done = {(row["model"], row["contender"]): row["digests"] for row in stored() if row["certified"]}
     refused = 0
     for model in options.models:
-        for contender in options.contenders:
-            if done.get((model, contender)) == digests(model, contender):
-                print(f"{model} {contender}: certified before")
-                continue
-            print(f"{model} {contender}", flush=True)
-            row = certify(model, contender)
+        pending = [each for each in options.contenders if done.get((model, each)) != digests(model, each)]
+        print(f"{model}: {len(options.contenders) - len(pending)} certified before", flush=True)
+        for row in certify(model, pending) if pending else []:
             keep(row)
             refused += not row["certified"]
-            print("    certified" if row["certified"] else f"    REFUSED {row['failures']}", flush=True)
+            print("   ", row["contender"], "certified" if row["certified"] else f"REFUSED {row['failures']}", flush=True)
     return 1 if refused else 0
 
 

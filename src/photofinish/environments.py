@@ -28,7 +28,6 @@ _HEADER = re.compile(r"^# /// script\n(?P<body>(?:#(?: .*)?\n)+?)# ///$", re.MUL
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
 # Options that every contender has; none listed means any value.
 COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": (), "handicap": (), "fault": sabotage.FAULTS, "at": ()}
-_EXTRAS = ("torch", "tensorflow")  # frameworks that are an extra of this package
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,7 @@ def installed_version(framework: FrameworkInfo) -> str | None:
 
 def cure(framework: FrameworkInfo) -> str:
     """The command that installs it."""
-    extra = f"'photofinish[{framework.name}]'"
-    return "pip install " + (extra if framework.name in _EXTRAS else " ".join(map(repr, framework.dependencies)))
+    return "pip install " + " ".join(map(repr, framework.dependencies))
 
 
 def resolve(contender: Contender) -> Environment | Missing:

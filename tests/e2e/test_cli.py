@@ -111,7 +111,7 @@ def test_a_framework_that_is_not_installed_is_named_with_its_cure(process: Comma
     (tmp_path / "blocker").mkdir()
     (tmp_path / "blocker" / "sitecustomize.py").write_text(BLOCKER)
     run = process(*arguments, environment={"PYTHONPATH": str(tmp_path / "blocker")})
-    refused(run, said, "TensorFlow", "is not installed", "pip install 'photofinish[tensorflow]'")
+    refused(run, said, "TensorFlow", "is not installed", "pip install 'tensorflow-cpu==")
 
 
 def test_a_store_that_cannot_be_made_is_told_before_anything_starts(command: Command, tmp_path: Path) -> None:

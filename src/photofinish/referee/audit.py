@@ -106,7 +106,7 @@ def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
             yield replace(line, warning="" if line.found == line.expected else f"the race asks for {line.expected}")
         elif differs:
             others = "; ".join(f"{other.contender}: {other.found}" for other in known if other.found != line.found)
-            yield replace(line, warning=f"differs between contenders ({others})")
+            yield replace(line, warning=f"{line.topic}: it differs between contenders ({others})")
         else:
             yield line
 

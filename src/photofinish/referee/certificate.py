@@ -180,6 +180,7 @@ def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, c
             if name in known.faint:
                 continue
             floor += _coefficient_rounding(optimizer, step) * scale
+            floor += _amplified(name, step, optimizer, expected, known)
             smooth = _smooth(name, step, optimizer, reference, exercise)
             if not smooth.all():
                 listed.append((f"{name} after {exercise}", f"{1 - smooth.mean():.2%} of its elements: Adam's update "
@@ -193,6 +194,14 @@ def _smooth(path: str, step: int, optimizer: Adam, reference: Draws, exercise: s
     noise = response([each[exercise]["moment1/" + path] for each in reference]) / (1 - optimizer.beta1)
     corrected = np.asarray(reference[0][exercise]["moment2/" + path]) / (1 - optimizer.beta2 ** step)
     return np.asarray(np.sqrt(corrected) + optimizer.epsilon > SMOOTH * noise)
+
+
+def _amplified(path: str, step: int, optimizer: Adam, expected: Results, known: Parameters) -> float:
+    """What Adam makes of the rounding that a gradient is allowed: it divides each element by its own size."""
+    rounding, _ = known.floor(path, expected, "moment1")
+    corrected = np.asarray(expected["moment2/" + path]) / (1 - optimizer.beta2 ** step)
+    gain = optimizer.learning_rate / (np.sqrt(corrected) + optimizer.epsilon)
+    return rounding / (1 - optimizer.beta1 ** step) * size(gain)
 
 
 def _compare(group: str, name: str, exercise: str, reference: Draws, contender: Draws, floor: float,

@@ -94,8 +94,9 @@ class Rehearsal:
                                                f"allowed (worst: {first.worst})")
 
     def _say(self, entry: Entry, text: str) -> None:
-        self.course.listener(Progress("certify", f"rehearsal: {entry.name}: {text}", entry.name,
-                                      estimates=dict(self.course.estimates.get(self.course.tasks[0], {}))))
+        task = self.course.tasks[0]
+        self.course.listener(Progress("certify", f"rehearsal: {entry.name}: {text}", entry.name, task,
+                                      estimates=dict(self.course.estimates.get(task, {}))))
 
     def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
         self.course.record(task, "phases", Phase(0, entry.name, name, seconds, reply.get("memory", 0),
