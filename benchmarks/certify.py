@@ -82,7 +82,8 @@ def main() -> int:
         for row in certify(model, pending) if pending else []:
             keep(row)
             refused += not row["certified"]
-            print("   ", row["contender"], "certified" if row["certified"] else f"REFUSED {row['failures']}", flush=True)
+            word = "certified" if row["certified"] else f"REFUSED {row['failures']}"
+            print("   ", row["contender"], word, flush=True)
     return 1 if refused else 0
 
 
