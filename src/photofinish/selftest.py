@@ -18,6 +18,7 @@ MODEL = "digits_cnn"
 HANDICAP = 0.03
 ERROR_RATE = 0.05  # what a verdict states of itself
 SURPRISE = 0.01  # more false verdicts than happen by chance in one self-test of a hundred fail it
+PATIENCE = 4  # times the budget of a placebo goes to the planted race: its interval must tell 3 % from nothing
 SILENCE = 40.0  # seconds after which the planted hang counts as one
 FAULTS = {"crash": "crash", "hang": "hang", "memory": "out of memory", "nan": "nan"}
 
@@ -48,7 +49,7 @@ class SelfTest:
 
 def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget: float = 60.0,
         listener: Callable[[Progress], None] | None = None) -> SelfTest:
-    """Takes about ten minutes; `budget` seconds go to each placebo and each planted race.
+    """Takes about ten minutes; `budget` seconds go to each placebo, four times that to the planted race.
 
     `contenders` default to the first two modes of every installed framework. Raises UsageError.
     """
@@ -93,7 +94,8 @@ class _SelfTest:
     def _planted(self) -> Check:
         """A contender slowed by a known share is found, and the share lies in the interval."""
         name = self.contenders[0]
-        results = self._race(name, _with(name, handicap=str(HANDICAP)), task=("train", "infer"))
+        results = self._race(name, _with(name, handicap=str(HANDICAP)), task=("train", "infer"),
+                             budget=PATIENCE * self.budget)
         verdicts = [verdict for result in results for verdict in result.verdicts]
         missed = [each for each in verdicts if each.low is None or each.high is None
                   or not each.low <= 1 + HANDICAP <= each.high]
@@ -132,9 +134,9 @@ class _SelfTest:
                     f"{len(result.race.launches)} launches finished, {len(left)} processes left behind")
 
     def _race(self, *contenders: str, task: str | Sequence[str] = "train", launches: int | None = None,
-              certify: bool = True, timeout: float | None = None) -> Outcome:
+              certify: bool = True, timeout: float | None = None, budget: float | None = None) -> Outcome:
         self.listener(Progress("launch", "self-test: " + " against ".join(contenders)))
-        return api.race(MODEL, contenders, task, budget=self.budget, launches=launches, certify=certify,
+        return api.race(MODEL, contenders, task, budget=budget or self.budget, launches=launches, certify=certify,
                         store=self.store, timeout=timeout, listener=self.listener, command="photofinish selftest")
 
 

@@ -22,7 +22,7 @@ Examples:
 Exit code: 0 passed, 1 something failed, 2 wrong use.""")
 @options.contenders
 @click.option("--budget", type=options.Duration(), default="60s", show_default=True,
-              help="Time for each placebo and each planted race.")
+              help="Time for each placebo; the planted race gets four times as much.")
 @options.store
 @options.as_json
 @options.quiet
