@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.native import tensorflow_batches, tensorflow_step, torch_batches, torch_step
-from benchmarks.paired import Comparison, bare, build, compare, main
+from benchmarks.paired import Sample, bare, build, compare, main
 
 TORCH_LIMIT = 1.01
 KERAS_LIMIT = 1.02
@@ -86,7 +86,7 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> None:
         raise SystemExit("the two networks differ: relative error {:.2g} of the outputs".format(error))
 
 
-def torch(options: argparse.Namespace) -> Iterator[Comparison]:
+def torch(options: argparse.Namespace) -> Iterator[Sample]:
     built = build("torch", "eager", "resnet50", options.size, options.batch)
     ours, theirs = built.contestant.model, hand_written_resnet50()
     weights = [values for name, values in ours.state_dict().items()]  # both declare their layers in running order
@@ -96,10 +96,11 @@ def torch(options: argparse.Namespace) -> Iterator[Comparison]:
     for task in ("train", "infer"):
         sides = [bare(torch_step(model, task), batches, lambda model=model, task=task: model.train(task == "train"))
                  for model in (ours, theirs)]
-        yield compare("torch:eager resnet50 {}: ours / hand-written".format(task), *sides, TORCH_LIMIT, options.blocks)
+        yield compare("torch:eager resnet50 {}: ours / hand-written".format(task), *sides, TORCH_LIMIT,
+                      options.blocks, options.seed)
 
 
-def keras(options: argparse.Namespace) -> Iterator[Comparison]:
+def keras(options: argparse.Namespace) -> Iterator[Sample]:
     from keras import applications
 
     built = build("tensorflow", "graph", "resnet50_v1_keras", options.size, options.batch)
@@ -112,7 +113,7 @@ def keras(options: argparse.Namespace) -> Iterator[Comparison]:
     for task in ("train", "infer"):
         sides = [bare(tensorflow_step(model, task), batches, lambda: None) for model in (ours, theirs)]
         yield compare("tensorflow:graph resnet50_v1_keras {}: ours / keras.applications".format(task),
-                      *sides, KERAS_LIMIT, options.blocks)
+                      *sides, KERAS_LIMIT, options.blocks, options.seed)
 
 
 def load_keras(model: Any, state: dict[str, np.ndarray]) -> None:
@@ -140,4 +141,4 @@ def canonical(name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main("benchmarks.idiom", __doc__, {"torch": torch, "keras": keras}, size=64, batch=8, blocks=30))
+    sys.exit(main("benchmarks.idiom", __doc__, {"torch": torch, "keras": keras}, size=64, batch=8, blocks=8))

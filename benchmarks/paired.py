@@ -1,16 +1,19 @@
-"""Two ways of doing the same work, timed in alternating blocks inside one process: their ratio with its interval."""
+"""Two ways of doing the same work, timed in alternating blocks inside a process, in several processes: their ratio."""
 
 import argparse
+import json
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
 from time import perf_counter
 
 import numpy as np
 
+from photofinish.data import draw_batch
 from photofinish.frameworks import Contestant, Setup, load
 from photofinish.graph import Graph
 from photofinish.measure.engine import Engine
@@ -19,9 +22,10 @@ from photofinish.optimizers import SGD
 from photofinish.runner.course import KEEP_MEMORY
 from photofinish.stats import student
 from photofinish.values import Estimate
-from photofinish.weights import draw_batch, perturbed_state
+from photofinish.weights import perturbed_state
 
 BATCHES = 3  # input batches that rotate, as in a race
+LEVEL = 0.95
 BLOCK_SECONDS = 0.4  # a block is long enough that waking up and reading the clock do not show
 OPTIMIZER = SGD(learning_rate=1e-4, momentum=0.9)  # small, as in every timing race: values must not drift
 
@@ -29,29 +33,49 @@ Block = Callable[[int], Sequence[float]]  # seconds of each of so many steps
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """seconds(ours) / seconds(theirs), and the most it may be."""
+class Sample:
+    """What one process found of two ways: the mean log ratio of its pairs of blocks, and seconds per step."""
 
     title: str
-    ratio: Estimate
     limit: float
+    difference: float
     ours: float
     theirs: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """seconds(ours) / seconds(theirs) over several processes, and the most it may be.
+
+    The process is what is replicated, as in a race: where its memory happens to lie moves a ratio by a per cent
+    or two, however many blocks it times.
+    """
+
+    samples: Sequence[Sample]
+
+    @property
+    def ratio(self) -> Estimate:
+        """The t interval of exp(mean difference) over processes."""
+        mean, error = student.mean_and_error(np.array([each.difference for each in self.samples]))
+        reach = student.quantile((1 + LEVEL) / 2, len(self.samples) - 1) * error
+        return Estimate(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), LEVEL)
 
     @property
     def passed(self) -> bool:
         """False only when the interval lies wholly above the limit."""
-        return self.ratio.low <= self.limit
+        return self.ratio.low <= self.samples[0].limit
 
     def __str__(self) -> str:
-        return "{:<58} {:.4f}  [{:.4f}, {:.4f}]  at most {:.2f}  {:8.2f} ms / {:8.2f} ms  {}".format(
-            self.title, self.ratio.value, self.ratio.low, self.ratio.high, self.limit,
-            1e3 * self.ours, 1e3 * self.theirs, "ok" if self.passed else "TOO SLOW")
+        first, ratio = self.samples[0], self.ratio
+        ours, theirs = (1e3 * median(getattr(each, side) for each in self.samples) for side in ("ours", "theirs"))
+        return "{:<68} {:.4f}  [{:.4f}, {:.4f}]  at most {:.2f}  {:8.2f} ms / {:8.2f} ms  {}".format(
+            first.title, ratio.value, ratio.low, ratio.high, first.limit, ours, theirs,
+            "ok" if self.passed else "TOO SLOW")
 
 
-def compare(title: str, ours: Block, theirs: Block, limit: float, blocks: int, seed: int = 0) -> Comparison:
-    """Times `blocks` pairs of blocks, at least 2, each pair in random order. A block counts as its median
-    step, as in a race: a spike of the machine inside it moves nothing."""
+def compare(title: str, ours: Block, theirs: Block, limit: float, blocks: int, seed: int = 0) -> Sample:
+    """Times `blocks` pairs of blocks, each pair in random order. A block counts as its median step, as in a
+    race: a spike of the machine inside it moves nothing."""
     generator = np.random.default_rng(seed)
     pilot = max(np.median(ours(3)), np.median(theirs(3)))  # compiles and warms up, too
     steps = max(2, math.ceil(BLOCK_SECONDS / pilot))
@@ -59,14 +83,7 @@ def compare(title: str, ours: Block, theirs: Block, limit: float, blocks: int, s
     for pair in logs:
         for side in generator.permutation(2):
             pair[side] = math.log(np.median((ours, theirs)[side](steps)))
-    return Comparison(title, ratio(logs[:, 0] - logs[:, 1]), limit, *np.exp(logs.mean(axis=0)))
-
-
-def ratio(differences: np.ndarray, level: float = 0.95) -> Estimate:
-    """The paired t interval of exp(mean difference)."""
-    mean, error = student.mean_and_error(differences)
-    reach = student.quantile((1 + level) / 2, len(differences) - 1) * error
-    return Estimate(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), level)
+    return Sample(title, limit, float(np.mean(logs[:, 0] - logs[:, 1])), *np.exp(logs.mean(axis=0)).tolist())
 
 
 def bare(step: Callable[..., object], batches: Sequence[Sequence[object]], prepare: Callable[[], object]) -> Block:
@@ -112,27 +129,45 @@ def build(framework: str, mode: str, model: str, size: int, batch: int) -> Built
     return built
 
 
-def main(module: str, description: str, parts: dict[str, Callable[[argparse.Namespace], Sequence[Comparison]]],
-         size: int, batch: int, blocks: int) -> int:
-    """The command line of a benchmark: each part in a process of its own, with the memory settings of a race.
+def main(module: str, description: str, parts: dict[str, Callable[[argparse.Namespace], Iterable[Sample]]],
+         size: int, batch: int, blocks: int, processes: int = 6) -> int:
+    """The command line of a benchmark: each part in fresh processes, with the memory settings of a race.
 
     Returns 1 if a part failed or fell short.
     """
     parser = argparse.ArgumentParser(prog="python -m {}".format(module), description=description)
     parser.add_argument("--size", type=int, default=size, help="height and width of the images (%(default)s)")
     parser.add_argument("--batch", type=int, default=batch, help="images per step (%(default)s)")
-    parser.add_argument("--blocks", type=int, default=blocks, help="pairs of blocks, at least 2 (%(default)s)")
-    parser.add_argument("--part", choices=sorted(parts), help="one part only, in this process")
+    parser.add_argument("--blocks", type=int, default=blocks, help="pairs of blocks in a process (%(default)s)")
+    parser.add_argument("--processes", type=int, default=processes, help="at least 2 (%(default)s)")
+    parser.add_argument("--part", choices=sorted(parts), help="one part only")
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)  # one process of a part: prints samples as JSON
     options = parser.parse_args()
-    if options.blocks < 2:
-        parser.error("an interval needs at least 2 pairs of blocks")
-    if options.part is None:
-        command = [sys.executable, "-m", module] + sys.argv[1:]
-        codes = [subprocess.run(command + ["--part", part], env=dict(os.environ, **KEEP_MEMORY), check=False).returncode
-                 for part in parts]
-        return int(any(codes))
-    passed = True
-    for comparison in parts[options.part](options):
+    if options.seed is not None:
+        for sample in parts[options.part](options):
+            print(json.dumps(asdict(sample)), flush=True)
+        return 0
+    if options.processes < 2:
+        parser.error("an interval needs at least 2 processes")
+    chosen = [options.part] if options.part else list(parts)
+    passed = [_report(module, part, options) for part in chosen]  # all of them, whatever the first says
+    return int(not all(passed))
+
+
+def _report(module: str, part: str, options: argparse.Namespace) -> bool:
+    """Runs the processes of a part and prints its comparisons."""
+    samples: dict[str, list[Sample]] = {}
+    for seed in range(options.processes):
+        command = [sys.executable, "-m", module, "--part", part, "--seed", str(seed)]
+        command += [word for name in ("size", "batch", "blocks") for word in ("--" + name, str(getattr(options, name)))]
+        done = subprocess.run(command, env=dict(os.environ, **KEEP_MEMORY), stdout=subprocess.PIPE, check=False,
+                              text=True)
+        if done.returncode:
+            return False
+        for line in done.stdout.splitlines():
+            sample = Sample(**json.loads(line))
+            samples.setdefault(sample.title, []).append(sample)
+    comparisons = [Comparison(each) for each in samples.values()]
+    for comparison in comparisons:
         print(comparison, flush=True)
-        passed = passed and comparison.passed
-    return int(not passed)
+    return all(each.passed for each in comparisons)

@@ -1,6 +1,6 @@
 """What Photofinish's measured loop costs: its step over a bare hand-written step on the same native model.
 
-    python -m benchmarks.step_overhead --size 64 --batch 8 --blocks 40
+    python -m benchmarks.step_overhead --size 64 --batch 8 --blocks 8 --processes 6
 """
 
 import argparse
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.native import tensorflow_batches, tensorflow_step, torch_batches, torch_step
-from benchmarks.paired import Comparison, bare, build, compare, main
+from benchmarks.paired import Sample, bare, build, compare, main
 
 LIMIT = 1.01
 
 
-def torch(options: argparse.Namespace) -> Iterator[Comparison]:
+def torch(options: argparse.Namespace) -> Iterator[Sample]:
     built = build("torch", "eager", "resnet18", options.size, options.batch)
     model, batches = built.contestant.model, torch_batches(built.batches)
     for task in ("train", "infer"):
@@ -22,17 +22,17 @@ def torch(options: argparse.Namespace) -> Iterator[Comparison]:
             model.train(task == "train")
 
         yield compare("torch:eager resnet18 {}: measured / bare loop".format(task), built.measured(task),
-                      bare(torch_step(model, task), batches, prepare), LIMIT, options.blocks)
+                      bare(torch_step(model, task), batches, prepare), LIMIT, options.blocks, options.seed)
 
 
-def tensorflow(options: argparse.Namespace) -> Iterator[Comparison]:
+def tensorflow(options: argparse.Namespace) -> Iterator[Sample]:
     built = build("tensorflow", "graph", "resnet18", options.size, options.batch)
     model, batches = built.contestant.model, tensorflow_batches(built.batches)
     for task in ("train", "infer"):
         yield compare("tensorflow:graph resnet18 {}: measured / bare loop".format(task), built.measured(task),
-                      bare(tensorflow_step(model, task), batches, built.reset), LIMIT, options.blocks)
+                      bare(tensorflow_step(model, task), batches, built.reset), LIMIT, options.blocks, options.seed)
 
 
 if __name__ == "__main__":
     sys.exit(main("benchmarks.step_overhead", __doc__, {"torch": torch, "tensorflow": tensorflow},
-                  size=64, batch=8, blocks=40))
+                  size=64, batch=8, blocks=8))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "photofinish"
-ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "values", "metrics",
+ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "data", "values", "metrics",
          "frameworks", "measure", "worker")
 FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"}}  # else the file's name
 

@@ -103,7 +103,7 @@ class Case:
     task: str
     batch: int
     shape: Tuple[int, ...]
-    classes: int = 1000
+    classes: Optional[int] = 1000
     precision: str = "float32"
     device: str = "cpu"
     regime: str = "matched"

@@ -15,9 +15,12 @@ from photofinish import layers
 from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
 
 __all__ = [
-    "ModelError", "adaptive_average_pool", "average_pool", "batch_norm", "block", "clip", "concat", "conv",
-    "dropout", "embedding", "flatten", "global_average_pool", "linear", "masked_mean", "max_pool", "relu",
-    "relu6", "scan", "scope", "sigmoid", "stochastic_depth", "swish", "tanh", "training_only",
+    "ModelError", "adaptive_average_pool", "additive_attention", "attention", "average_pool", "batch_norm", "block",
+    "channel_scale", "class_token", "clip", "concat", "conv", "conv_transpose", "dropout", "embedding",
+    "embedding_bag", "flatten", "gelu", "global_average_pool", "gru", "image_to_sequence", "layer_norm", "leaky_relu",
+    "learned_positions", "linear", "local_response_norm", "lstm", "masked_mean", "matmul", "max_pool", "pad",
+    "pairwise_dots", "relu", "relu6", "rows_to_sequence", "scale", "scan", "scope", "select", "sequence_conv",
+    "sigmoid", "sinusoidal_positions", "slice_axis", "stack", "stochastic_depth", "swish", "tanh", "training_only",
 ]
 
 Pair = Union[int, Tuple[int, int]]
@@ -138,3 +141,123 @@ def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Te
     """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y."""
     last, outputs = apply(layers.Scan(body), carry, sequence, name=name)
     return last, outputs
+
+
+# Further convolutions and images
+
+
+def conv_transpose(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padding = 0, bias: bool = False,
+                   name: str = "") -> Tensor:
+    """A transposed convolution (C, H, W) -> (channels, H', W'), H' = (H - 1) * stride + kernel - padding."""
+    layer = layers.ConvTranspose(channels, _pair(kernel), _pair(stride), _padding(padding), bias)
+    return _one(layer, x, name=name)
+
+
+def sequence_conv(x: Tensor, channels: int, kernel: int, stride: int = 1, padding: Optional[Tuple[int, int]] = None,
+                  groups: int = 1, bias: bool = False, name: str = "") -> Tensor:
+    """A convolution along time (T, C) -> (T', channels). Padding defaults to (kernel - 1) // 2 on each side."""
+    sides = ((kernel - 1) // 2,) * 2 if padding is None else padding
+    return _one(layers.SequenceConv(channels, kernel, stride, sides, groups, bias), x, name=name)
+
+
+def pad(x: Tensor, padding: Padding, name: str = "") -> Tensor:
+    """Zeros around an image; a negative amount crops."""
+    return _one(layers.Pad(_padding(padding)), x, name=name)
+
+
+def local_response_norm(x: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0,
+                        name: str = "") -> Tensor:
+    return _one(layers.LocalResponseNorm(size, alpha, beta, bias), x, name=name)
+
+
+def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "") -> Tensor:
+    return _one(layers.LeakyRelu(alpha), x, name=name)
+
+
+# Constants, parts, and learned vectors
+
+
+def scale(x: Tensor, factor: float, name: str = "") -> Tensor:
+    return _one(layers.Scale(factor), x, name=name)
+
+
+def channel_scale(x: Tensor, initial: float = 1.0, name: str = "") -> Tensor:
+    return _one(layers.ChannelScale(initial), x, name=name)
+
+
+def slice_axis(x: Tensor, start: int, stop: int, axis: str = "C", name: str = "") -> Tensor:
+    return _one(layers.Slice(axis, start, stop), x, name=name)
+
+
+def select(x: Tensor, index: int, axis: str = "T", name: str = "") -> Tensor:
+    return _one(layers.Select(axis, index), x, name=name)
+
+
+def stack(*tensors: Tensor, name: str = "") -> Tensor:
+    return _one(layers.Stack(), *tensors, name=name)
+
+
+def class_token(x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.ClassToken(), x, name=name)
+
+
+def embedding_bag(ids: Tensor, vocabulary: int, features: int, name: str = "") -> Tensor:
+    return _one(layers.EmbeddingBag(vocabulary, features), ids, name=name)
+
+
+def matmul(matrix: Tensor, x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.MatMul(), matrix, x, name=name)
+
+
+def pairwise_dots(x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.PairwiseDots(), x, name=name)
+
+
+# Sequences
+
+
+def image_to_sequence(x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.ImageToSequence(), x, name=name)
+
+
+def rows_to_sequence(x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.RowsToSequence(), x, name=name)
+
+
+def learned_positions(x: Tensor, length: int, gain: float = 0.02, name: str = "") -> Tensor:
+    return _one(layers.LearnedPositions(length, gain), x, name=name)
+
+
+def sinusoidal_positions(x: Tensor, name: str = "") -> Tensor:
+    return _one(layers.SinusoidalPositions(), x, name=name)
+
+
+def layer_norm(x: Tensor, epsilon: float = 1e-5, scale: bool = True, center: bool = True, name: str = "") -> Tensor:
+    return _one(layers.LayerNorm(epsilon, scale, center), x, name=name)
+
+
+def gelu(x: Tensor, approximate: str = "none", name: str = "") -> Tensor:
+    """`approximate` is "none" (by the error function) or "tanh"."""
+    return _one(layers.Gelu(approximate), x, name=name)
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, mask: Optional[Tensor] = None,
+              causal: bool = False, name: str = "") -> Tensor:
+    """Scaled dot-product attention of projected sequences; `mask` is true at the keys that may be looked at."""
+    masks = () if mask is None else (mask,)
+    return _one(layers.Attention(heads, causal), query, key, value, *masks, name=name)
+
+
+def additive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor] = None,
+                       name: str = "") -> Tensor:
+    """Normed Bahdanau attention of projected queries and keys."""
+    masks = () if mask is None else (mask,)
+    return _one(layers.AdditiveAttention(), query, key, value, *masks, name=name)
+
+
+def lstm(x: Tensor, features: int, bidirectional: bool = False, double_bias: bool = False, name: str = "") -> Tensor:
+    return _one(layers.LSTM(features, bidirectional, double_bias), x, name=name)
+
+
+def gru(x: Tensor, features: int, bidirectional: bool = False, reset_after: bool = True, name: str = "") -> Tensor:
+    return _one(layers.GRU(features, bidirectional, reset_after), x, name=name)

@@ -1,4 +1,4 @@
-"""Canonical weights and batches: drawn once by the parent in NumPy, named by scope, seeded by name.
+"""Canonical weights: drawn once by the parent in NumPy, named by scope, seeded by name.
 
 Every contender starts from these arrays, so no framework's own initialiser enters a race.
 """
@@ -9,7 +9,7 @@ from typing import Dict
 import numpy as np
 
 from photofinish.graph import Graph
-from photofinish.layers import Parameter, Spec
+from photofinish.layers import Parameter
 
 Arrays = Dict[str, np.ndarray]
 
@@ -29,7 +29,7 @@ def draw(parameter: Parameter, seed: int) -> np.ndarray:
         values = generator.standard_normal(parameter.shape)
     else:
         values = {"zeros": np.zeros, "ones": np.ones}[parameter.init](parameter.shape)
-    return np.asarray(values, dtype=np.float32)
+    return np.asarray(parameter.gain * values, dtype=np.float32)
 
 
 def initial_state(graph: Graph, seed: int = 0) -> Arrays:
@@ -49,35 +49,3 @@ def perturbed_state(graph: Graph, seed: int = 0) -> Arrays:
             noise = stream(seed, "perturbed " + name).uniform(-0.25, 0.25, values.shape)
             arrays[name] = (values + noise).astype(np.float32)
     return arrays
-
-
-def draw_input(name: str, spec: Spec, batch: int, seed: int, classes: int = 2) -> np.ndarray:
-    """A synthetic batch (batch, *shape): standard normal, integers below `classes`, or a random mask
-    that is true at least at its first position."""
-    generator = stream(seed, "input " + name)
-    shape = (batch,) + spec.shape
-    if spec.dtype == "bool":
-        mask = generator.uniform(size=shape) < 0.7
-        mask[..., 0] = True
-        return mask
-    if spec.dtype.startswith("int"):
-        return generator.randint(0, classes, size=shape).astype(np.int32)
-    return generator.standard_normal(shape).astype(np.float32)
-
-
-def draw_batch(graph: Graph, batch: int, seed: int) -> Arrays:
-    """Inputs and targets of one batch by name, in canonical layout, batch axis first."""
-    bounds = _integer_bounds(graph)
-    return {name: draw_input(name, spec, batch, seed, bounds.get(name, 2))
-            for name, spec in graph.inputs + graph.targets}
-
-
-def _integer_bounds(graph: Graph) -> Dict[str, int]:
-    """How many values each integer input may take: the table it looks up, or the classes it labels."""
-    bounds: Dict[str, int] = {}
-    for node in graph.nodes:
-        if hasattr(node.layer, "vocabulary"):
-            bounds[node.inputs[0]] = node.layer.vocabulary
-    for loss in graph.losses:
-        bounds[loss.target] = graph.spec(loss.prediction).size("C")
-    return bounds

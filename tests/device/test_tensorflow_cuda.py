@@ -8,7 +8,7 @@ import pytest
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
-from photofinish import models, weights
+from photofinish import data, models, weights
 from photofinish.frameworks import Contestant, Setup, load
 from photofinish.frameworks.tensorflow import tf
 from photofinish.optimizers import SGD, Adam, Optimizer
@@ -40,7 +40,7 @@ def assert_close(seen: dict[str, np.ndarray], exact: dict[str, np.ndarray], tole
 def test_ten_steps_in_double_precision(optimizer: Optimizer, mode: str) -> None:
     ours = built("tensorflow", mode, "float64", optimizer)
     exact = built("numpy", "reference", "float64", optimizer)
-    arrays = weights.draw_batch(GRAPH, BATCH, seed=1)
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
     batch, same = ours.feed(arrays), exact.feed(arrays)
     for _ in range(10):
         assert_close(ours.read(ours.train_step(batch)), exact.read(exact.train_step(same)), 1e-10)
@@ -51,13 +51,13 @@ def test_ten_steps_in_double_precision(optimizer: Optimizer, mode: str) -> None:
 def test_gradients_in_float32_are_not_tf32(mode: str) -> None:
     """TF32 keeps 10 bits: it would be off by about 1e-3."""
     ours, exact = built("tensorflow", mode), built("numpy", "reference", "float64")
-    arrays = weights.draw_batch(GRAPH, BATCH, seed=1)
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
     assert_close(ours.gradients(ours.feed(arrays)), exact.gradients(exact.feed(arrays)), 5e-5)
 
 
 def test_the_batch_is_on_the_device_and_memory_grows_with_use() -> None:
     contestant = built("tensorflow", "graph")
-    batch = contestant.feed(weights.draw_batch(GRAPH, BATCH, seed=1))
+    batch = contestant.feed(data.draw_batch(GRAPH, BATCH, seed=1))
     assert all("GPU" in tensor.device for tensor in batch if tensor.dtype.is_floating)
     contestant.wait(contestant.train_step(batch))
     memory = contestant.device_memory()

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from photofinish import models, weights  # noqa: E402
+from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Contestant, Setup, load  # noqa: E402
 from photofinish.optimizers import SGD, Adam, Optimizer  # noqa: E402
 
@@ -36,7 +36,7 @@ def assert_close(seen: dict[str, np.ndarray], exact: dict[str, np.ndarray], tole
 def test_ten_steps_in_double_precision(optimizer: Optimizer, layout: str) -> None:
     ours = built("cuda", "float64", layout=layout, optimizer=optimizer)
     exact = built("cpu", "float64", optimizer=optimizer)
-    arrays = weights.draw_batch(GRAPH, BATCH, seed=1)
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
     batch, same = ours.feed(arrays), exact.feed(arrays)
     for _ in range(10):
         assert_close(ours.read(ours.train_step(batch)), exact.read(exact.train_step(same)), 1e-10)
@@ -48,13 +48,13 @@ def test_ten_steps_in_double_precision(optimizer: Optimizer, layout: str) -> Non
 def test_gradients_in_float32_are_not_tf32(mode: str, layout: str) -> None:
     """TF32 keeps 10 bits: it would be off by about 1e-3."""
     ours, exact = built("cuda:0", mode=mode, layout=layout), built("cpu", "float64")
-    arrays = weights.draw_batch(GRAPH, BATCH, seed=1)
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
     assert_close(ours.gradients(ours.feed(arrays)), exact.gradients(exact.feed(arrays)), 5e-5)
 
 
 def test_the_batch_is_on_the_device_and_memory_is_counted() -> None:
     contestant = built("cuda")
-    batch = contestant.feed(weights.draw_batch(GRAPH, BATCH, seed=1))
+    batch = contestant.feed(data.draw_batch(GRAPH, BATCH, seed=1))
     assert all(tensor.is_cuda for tensor in batch.all)
     contestant.wait(contestant.train_step(batch))
     memory = contestant.device_memory()

@@ -9,7 +9,7 @@ import pytest
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
-from photofinish import models, weights
+from photofinish import data, models, weights
 from photofinish.frameworks import Setup, flattened_order, load, native_source
 from photofinish.graph import Graph
 from photofinish.layers import Conv, Linear
@@ -45,7 +45,7 @@ def load_canonical_weights(model: Any, graph: Graph, state: dict[str, np.ndarray
 @pytest.mark.parametrize("name", models.all_models())
 def test_printed_code_computes_what_the_contender_computes(name: str) -> None:
     graph = models.find(name).small()
-    state, batch = weights.perturbed_state(graph), weights.draw_batch(graph, BATCH, seed=0)
+    state, batch = weights.perturbed_state(graph), data.draw_batch(graph, BATCH, seed=0)
     contestant = load("tensorflow")(Setup("graph"))
     contestant.build(graph, BATCH)
     contestant.put(state)
@@ -69,6 +69,6 @@ def test_full_size_has_the_graphs_parameters() -> None:
 def test_the_printed_step_trains() -> None:
     graph = models.find("digits_cnn").small()
     printed = executed(graph)
-    batch = weights.draw_batch(graph, BATCH, seed=0)
+    batch = data.draw_batch(graph, BATCH, seed=0)
     losses = [float(printed["train_step"](batch["image"].transpose(0, 2, 3, 1), batch["label"])) for _ in range(10)]
     assert losses[-1] < losses[0] / 2

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from photofinish import models, weights  # noqa: E402
+from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Setup, load, native_source  # noqa: E402
 from photofinish.graph import Graph  # noqa: E402
 
@@ -35,7 +35,7 @@ def with_canonical_weights(model: Any, state: dict[str, np.ndarray]) -> Any:
 @pytest.mark.parametrize("name", models.all_models())
 def test_printed_code_computes_what_the_contender_computes(name: str) -> None:
     graph = models.find(name).small()
-    state, batch = weights.perturbed_state(graph), weights.draw_batch(graph, BATCH, seed=0)
+    state, batch = weights.perturbed_state(graph), data.draw_batch(graph, BATCH, seed=0)
     printed = executed(graph)
     assert printed["GRAPH"] == graph.digest
     model = with_canonical_weights(printed["Model"](), state).eval()
@@ -61,7 +61,7 @@ def test_the_training_loop_in_its_docstring_trains() -> None:
     graph = models.find("digits_cnn").small()
     printed = executed(graph)
     torch.manual_seed(0)
-    batch = weights.draw_batch(graph, BATCH, seed=0)
+    batch = data.draw_batch(graph, BATCH, seed=0)
     pair = torch.tensor(batch["image"]), torch.tensor(batch["label"], dtype=torch.int64)
     seen: list[float] = []
     loop = [line for line in inspect.cleandoc(printed["__doc__"]).splitlines() if line.startswith("    ")]

@@ -2,13 +2,11 @@
 default at least once, odd sizes, negative inputs, and something trainable before and after it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from photofinish import weights
+from families import FAMILIES
+from families.common import LABEL, Case, between, head
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import KINDS, Layer, SoftmaxCrossEntropy, Spec
 from photofinish.vocabulary import (
@@ -36,50 +34,11 @@ from photofinish.vocabulary import (
     training_only,
 )
 
-BATCH = 8
-CLASSES = 5
-LABEL = Spec("", (), "int32")
-CROSS_ENTROPY = SoftmaxCrossEntropy()
 IMAGE = {"image": Spec("CHW", (4, 7, 5))}
 VECTOR = {"vector": Spec("C", (6,))}
 SEQUENCE = {"sequence": Spec("TC", (7, 6))}
 WORDS = {"words": Spec("T", (7,), "int32"), "mask": Spec("T", (7,), "bool")}
 CARRIED = {"carry": Spec("C", (4,)), "sequence": Spec("TC", (5, 3))}
-
-
-@dataclass(frozen=True)
-class Case:
-    """A graph and the arrays it runs on. `gain` multiplies the inputs, to reach where a layer bends."""
-
-    graph: Graph
-    gain: float = 1.0
-
-    @property
-    def state(self) -> weights.Arrays:
-        return weights.perturbed_state(self.graph, seed=1)
-
-    @property
-    def batch(self) -> weights.Arrays:
-        drawn = weights.draw_batch(self.graph, BATCH, seed=2)
-        return {name: (values * np.float32(self.gain) if values.dtype == np.float32 else values)
-                for name, values in drawn.items()}
-
-    @property
-    def kinds(self) -> set[str]:
-        """The layer kinds it exercises, those of its losses and of a Scan's body included."""
-        return _kinds(self.graph)
-
-
-def _kinds(graph: Graph) -> set[str]:
-    used = {type(node.layer).__name__ for node in graph.nodes} | {type(term.layer).__name__ for term in graph.losses}
-    return used.union(*(_kinds(node.layer.body) for node in graph.nodes if hasattr(node.layer, "body")))
-
-
-def head(x: Tensor, objective: Layer = CROSS_ENTROPY, weight: float = 1.0, name: str = "head") -> Tensor:
-    """Logits of any tensor, with their loss."""
-    logits = linear(x if x.spec.axes == "C" else flatten(x), CLASSES, name=name)
-    loss(objective, logits, "label", LABEL, weight)
-    return logits
 
 
 # What is done to an image of 4x7x5 that came out of a 1x1 convolution.
@@ -240,13 +199,6 @@ def everything(image: Tensor, words: Tensor, mask: Tensor, carry: Tensor, sequen
     return seen, head(concat(linear(seen, 4), read, last))
 
 
-def _between(function: Callable[[Tensor], Tensor], entry: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
-    def model(x: Tensor) -> tuple[Tensor, Tensor]:
-        y = function(entry(x))
-        return y, head(y)
-    return model
-
-
 def _with_loss(objective: Layer) -> Callable[..., Any]:
     return lambda x: (head(tanh(linear(x, 6)), objective), )
 
@@ -254,18 +206,18 @@ def _with_loss(objective: Layer) -> Callable[..., Any]:
 @lru_cache(maxsize=1)
 def cases() -> dict[str, Case]:
     """Every example by name."""
-    found = {name: Case(record(_between(function, lambda x: conv(x, 4, 1, name="entry")), IMAGE))
+    found = {name: Case(record(between(function, lambda x: conv(x, 4, 1, name="entry")), IMAGE))
              for name, function in ON_IMAGES.items()}
     for table, inputs in ((ON_VECTORS, VECTOR), (ON_SEQUENCES, SEQUENCE)):
-        found.update({name: Case(record(_between(function, lambda x: linear(x, 6, name="entry")), inputs))
+        found.update({name: Case(record(between(function, lambda x: linear(x, 6, name="entry")), inputs))
                       for name, function in table.items()})
     # Far from zero: where relu6 bends, where sigmoid, tanh and swish saturate, where exp would overflow.
     for name, function in {"relu6": relu6, "sigmoid-far": sigmoid, "tanh-far": tanh, "swish-far": swish}.items():
-        found[name] = Case(record(_between(function, lambda x: conv(x, 4, 1, name="entry")), IMAGE), gain=6.0)
+        found[name] = Case(record(between(function, lambda x: conv(x, 4, 1, name="entry")), IMAGE), gain=6.0)
     found["cross-entropy"] = Case(record(_with_loss(SoftmaxCrossEntropy()), VECTOR))
     found["cross-entropy-smoothed"] = Case(record(_with_loss(SoftmaxCrossEntropy(0.2)), VECTOR))
     found["cross-entropy-far"] = Case(record(lambda x: (head(x), ), VECTOR), gain=100.0)
-    found["tied"] = Case(record(_between(tied, lambda x: x), VECTOR))
+    found["tied"] = Case(record(between(tied, lambda x: x), VECTOR))
     found["auxiliary"] = Case(record(auxiliary, IMAGE))
     found["embedding"] = Case(record(words, WORDS))
     found["embedding-tied"] = Case(record(tied_words, WORDS))
@@ -274,6 +226,8 @@ def cases() -> dict[str, Case]:
     found["scan-last-only"] = Case(record(scanned(GATED, 0), CARRIED))
     found["scan-sequence-only"] = Case(record(scanned(GATED, 1), CARRIED))
     found["everything"] = Case(record(everything, {**IMAGE, **WORDS, **CARRIED}))
+    for family in FAMILIES:
+        found.update(family.cases())
     return found
 
 

@@ -14,7 +14,7 @@ from scipy import special, stats
 from parity.cases import CLASSES, head
 from parity.contenders import contenders, make
 from parity.rule import MULTIPLE, ROUNDING, longest_sum, rms
-from photofinish import weights
+from photofinish import data, weights
 from photofinish.frameworks import Arrays, Unsupported
 from photofinish.graph import Tensor, record
 from photofinish.layers import Spec
@@ -40,7 +40,7 @@ def model(x: Tensor) -> tuple[Tensor, ...]:
 GRAPH = record(model, {"image": Spec("CHW", (CHANNELS, 1, 1))})
 OUTPUTS = dict(zip(RATES, GRAPH.outputs, strict=False))
 STATE = weights.perturbed_state(GRAPH, seed=1)
-BATCH_ARRAYS = weights.draw_batch(GRAPH, BATCH, seed=2)
+BATCH_ARRAYS = data.draw_batch(GRAPH, BATCH, seed=2)
 
 
 @dataclass(frozen=True)

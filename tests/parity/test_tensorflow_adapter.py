@@ -11,7 +11,7 @@ import pytest
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
-from photofinish import weights
+from photofinish import data, weights
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.frameworks.tensorflow import Contestant, native_source
@@ -62,7 +62,7 @@ def built(graph: Graph, mode: str = "graph", optimizer: Optimizer | None = SGD()
     contestant = maker(Setup(mode, precision=precision))
     contestant.build(graph, BATCH, optimizer)
     contestant.put(weights.perturbed_state(graph))
-    return contestant, contestant.feed(weights.draw_batch(graph, BATCH, seed=1))
+    return contestant, contestant.feed(data.draw_batch(graph, BATCH, seed=1))
 
 
 def reference(graph: Graph, optimizer: Optimizer | None = SGD()) -> tuple[Any, Any]:  # noqa: B008
@@ -211,7 +211,7 @@ def test_no_gradient_flows_at_the_bounds_themselves(bend: Callable[[Tensor], Ten
     state = weights.perturbed_state(graph)
     state["parameter/pass.weight"][:] = 1
     image = np.resize(np.float32([-0.5, 0, 0.5, 6, -1, 0.25, 3, 7]), (BATCH, 1, 2, 4))
-    drawn = dict(weights.draw_batch(graph, BATCH, seed=1), image=image)
+    drawn = dict(data.draw_batch(graph, BATCH, seed=1), image=image)
     (ours, _), (exact, _) = built(graph), reference(graph)
     for contestant in (ours, exact):
         contestant.put(state)
@@ -248,7 +248,7 @@ def test_a_float32_contestant_survives_a_float64_one() -> None:
 
 def test_the_batch_is_a_copy() -> None:
     contestant, _ = built(SMALL)
-    arrays = weights.draw_batch(SMALL, BATCH, seed=1)
+    arrays = data.draw_batch(SMALL, BATCH, seed=1)
     fed = contestant.feed(arrays)
     before = contestant.gradients(fed)["loss"]
     for values in arrays.values():

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from photofinish import models, weights  # noqa: E402
+from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Setup, Unsupported, native_source  # noqa: E402
-from photofinish.frameworks._torch_source import native_path  # noqa: E402
+from photofinish.frameworks._torch.source import native_path  # noqa: E402
 from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
 from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402
@@ -63,7 +63,7 @@ def built(graph: Graph, optimizer: Optimizer | None = None, maker: Any = Contest
     contestant = maker(Setup(mode, **setup))
     contestant.build(graph, BATCH, optimizer or SGD())
     contestant.put(weights.perturbed_state(graph))
-    return contestant, contestant.feed(weights.draw_batch(graph, BATCH, seed=1))
+    return contestant, contestant.feed(data.draw_batch(graph, BATCH, seed=1))
 
 
 def furthest(seen: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> float:
@@ -138,7 +138,7 @@ def test_modes_may_alternate() -> None:
 
 def test_read_only_arrays_are_welcome() -> None:
     contestant, _ = built(SMALL)
-    arrays = dict(contestant.get(), **weights.draw_batch(SMALL, BATCH, seed=1))
+    arrays = dict(contestant.get(), **data.draw_batch(SMALL, BATCH, seed=1))
     for values in arrays.values():
         values.setflags(write=False)
     contestant.put(arrays)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from photofinish.frameworks import Arrays, Setup, _numpy_layers
+from photofinish.frameworks import Arrays, Setup
 from photofinish.frameworks import numpy as reference
+from photofinish.frameworks._numpy import activation
 from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import BatchNorm, Conv, Dropout, Linear, SoftmaxCrossEntropy, Spec, StochasticDepth
@@ -279,7 +280,7 @@ def test_dropout_that_is_not_dropout_is_refused(
 def test_dropout_in_inference_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def rule(use: Any, x: np.ndarray) -> Any:
         use.training = True
-        return _numpy_layers.dropout(use, x)
+        return activation.dropout(use, x)
     monkeypatch.setitem(reference.RULES, Dropout, rule)
     assert "changes inference" in refused(proven(folder))["dropout"].worst
 

@@ -1,10 +1,14 @@
 """Every field of every layer, loss and optimizer, perturbed one at a time, must be refused by the certificate."""
 
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from families import FAMILIES
+from photofinish.data import draw_batch
 from photofinish.frameworks import Setup, load
 from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
@@ -35,7 +39,7 @@ from photofinish.vocabulary import (
     tanh,
     training_only,
 )
-from photofinish.weights import draw_batch, perturbed_state
+from photofinish.weights import perturbed_state
 
 LABEL = Spec("", (), "int32")
 
@@ -69,26 +73,35 @@ def compact(image: Tensor, words: Tensor, mask: Tensor) -> Tensor:
 
 GRAPH = record(compact, OrderedDict(image=Spec("CHW", (3, 9, 10)), words=Spec("T", (5,), "int32"),
                                     mask=Spec("T", (5,), "bool")))
-MUTANTS = list(mutants(GRAPH, proof.OPTIMIZERS))
+GRAPHS = {"compact": GRAPH, **{family.__name__.split(".")[-1]: family.COMPACT for family in FAMILIES}}
+MUTANTS = {f"{name}: {each.name}": (name, each)
+           for name, graph in GRAPHS.items() for each in mutants(graph, proof.OPTIMIZERS if graph is GRAPH else ())}
 UNREACHED = "no window reaches the row or column of padding in question"
 EQUIVALENT = {
-    "conv1 Conv.padding[3] (1, 0, 1, 1) -> (1, 0, 1, 0)": UNREACHED,
-    "max_pool1 MaxPool.padding[2] (1, 0, 1, 0) -> (1, 0, 2, 0)": UNREACHED,
-    "average_pool1 AveragePool.padding[3] (0, 1, 0, 1) -> (0, 1, 0, 2)": UNREACHED,
+    "compact: conv1 Conv.padding[3] (1, 0, 1, 1) -> (1, 0, 1, 0)": UNREACHED,
+    "compact: max_pool1 MaxPool.padding[2] (1, 0, 1, 0) -> (1, 0, 2, 0)": UNREACHED,
+    "compact: average_pool1 AveragePool.padding[3] (0, 1, 0, 1) -> (0, 1, 0, 2)": UNREACHED,
 }
+for family in FAMILIES:
+    prefix = family.__name__.split(".")[-1]
+    EQUIVALENT.update({f"{prefix}: {name}": reason for name, reason in family.EQUIVALENT.items()})
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("proof")
-    proof.prepare(path, GRAPH, draws=1)
-    proof.run(lambda: Contestant(Setup("reference", precision="float64")), path, proof.REFERENCE)
-    return path
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a graph's proof, with the reference's part of it."""
+    @lru_cache(maxsize=None)
+    def folder(name: str) -> Path:
+        path = tmp_path_factory.mktemp("proof")
+        proof.prepare(path, GRAPHS[name], draws=1)
+        proof.run(lambda: Contestant(Setup("reference", precision="float64")), path, proof.REFERENCE)
+        return path
+    return folder
 
 
 def certified(folder: Path, mutant: Mutant, framework: str = "numpy", mode: str = "reference") -> bool:
     make = load(framework)
-    proof.run(lambda: make(Setup(mode)), folder, "contender", mutant.graph, mutant.optimizers)
+    proof.run(lambda: make(Setup(mode)), folder, "contender", mutant.graph, mutant.optimizers or proof.OPTIMIZERS)
     return judge(folder, "contender", framework).passed
 
 
@@ -98,35 +111,38 @@ def kinds(graph: Graph) -> set[str]:
     return found.union(*map(kinds, bodies))
 
 
-def test_the_compact_graph_holds_every_layer_kind_and_the_plan_every_optimizer() -> None:
-    assert kinds(GRAPH) == set(KINDS)
+def test_the_graphs_hold_every_layer_kind_and_the_plan_every_optimizer() -> None:
+    assert set().union(*map(kinds, GRAPHS.values())) == set(KINDS)
     assert {proof.kind(each) for each in proof.OPTIMIZERS} == set(OPTIMIZERS)
 
 
-def test_the_graph_itself_is_certified(folder: Path) -> None:
-    assert certified(folder, Mutant("", GRAPH, proof.OPTIMIZERS))
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_graph_itself_is_certified(name: str, folders: Callable[[str], Path]) -> None:
+    assert certified(folders(name), Mutant("", GRAPHS[name], ()))
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[each.name for each in MUTANTS])
-def test_every_mutant_is_refused_but_the_equivalent(mutant: Mutant, folder: Path) -> None:
-    refused = not loadable(mutant.graph, GRAPH) or not certified(folder, mutant)
-    assert refused != (mutant.name in EQUIVALENT)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mutant_is_refused_but_the_equivalent(name: str, folders: Callable[[str], Path]) -> None:
+    graph, mutant = MUTANTS[name]
+    refused = not loadable(mutant.graph, GRAPHS[graph]) or not certified(folders(graph), mutant)
+    assert refused != (name in EQUIVALENT)
 
 
 @pytest.mark.parametrize("change", ["", "BatchNorm.epsilon", "Clip.high", "SGD.momentum", "Adam.epsilon"])
-def test_mutants_are_refused_in_torch_too(change: str, folder: Path) -> None:
+def test_mutants_are_refused_in_torch_too(change: str, folders: Callable[[str], Path]) -> None:
     pytest.importorskip("torch", reason="needs PyTorch")
     honest = Mutant("", GRAPH, proof.OPTIMIZERS)
-    mutant = next(each for each in MUTANTS if change in each.name) if change else honest
-    assert certified(folder, mutant, "torch", "eager") == (mutant is honest)
+    of_compact = [mutant for graph, mutant in MUTANTS.values() if graph == "compact"]
+    mutant = next(each for each in of_compact if change in each.name) if change else honest
+    assert certified(folders("compact"), mutant, "torch", "eager") == (mutant is honest)
 
 
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_an_equivalent_mutant_computes_exactly_the_same(name: str) -> None:
-    mutant = next(each for each in MUTANTS if each.name == name)
-    state, batch = perturbed_state(GRAPH), draw_batch(GRAPH, 8, 0)
+    original, mutant = MUTANTS[name]
+    state, batch = perturbed_state(GRAPHS[original]), draw_batch(GRAPHS[original], 8, 0)
     results = []
-    for graph in (GRAPH, mutant.graph):
+    for graph in (GRAPHS[original], mutant.graph):
         contestant = Contestant(Setup("reference", precision="float64"))
         contestant.build(graph.without_randomness(), 8)
         contestant.put(state)

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from parity.cases import BATCH, Case, cases
+from families import FAMILIES
+from families.common import BATCH, Case
+from parity.cases import cases
 from photofinish import layers
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks.numpy import RULES, Contestant, Pass, Use, adam, sgd
@@ -251,6 +253,10 @@ DEFINITIONS = {
 }
 
 
+for family in FAMILIES:
+    DEFINITIONS.update(family.DEFINITIONS)
+
+
 def test_every_layer_kind_is_defined_twice() -> None:
     assert set(DEFINITIONS) == set(KINDS.values())
 
@@ -282,8 +288,9 @@ def test_the_loss_is_the_weighted_sum_of_means(name: str) -> None:
     reference.build(case.graph.without_randomness(), BATCH)
     reference.put(state)
     tensors = run(case, state, batch).tensors
-    wanted = sum(term.weight * np.mean(cross_entropy(
-        Use(term.layer, (), {}, {}, True, np.random.RandomState(0)), tensors[term.prediction], batch[term.target]))
+    wanted = sum(term.weight * np.mean(DEFINITIONS[type(term.layer)](
+        Use(term.layer, (case.graph.spec(term.prediction),), {}, {}, True, np.random.RandomState(0)),
+        tensors[term.prediction], batch[term.target]))
         for term in case.graph.losses)
     np.testing.assert_allclose(reference.gradients(reference.feed(batch))["loss"], wanted, rtol=1e-12)
 

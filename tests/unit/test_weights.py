@@ -10,8 +10,8 @@ import pytest
 from photofinish import models
 from photofinish.graph import record
 from photofinish.layers import Parameter, Spec
-from photofinish.vocabulary import conv, embedding, global_average_pool, linear, masked_mean, relu
-from photofinish.weights import draw, draw_batch, draw_input, initial_state, perturbed_state
+from photofinish.vocabulary import conv, global_average_pool, linear, relu
+from photofinish.weights import draw, initial_state, perturbed_state
 
 GRAPH = models.find("digits_cnn").graph()
 
@@ -81,25 +81,3 @@ def test_perturbed_weights_leave_nothing_at_its_neutral_value():
         else:
             assert (plain[name] != moved[name]).all()
             assert "variance" not in name or (moved[name] > 0).all()
-
-
-def test_a_batch_has_every_input_and_target_in_its_own_range():
-    def model(ids, mask):
-        return linear(masked_mean(embedding(ids, 11, 3), mask), 5)
-
-    entry = models.Model("words", lambda ids, mask, classes: model(ids, mask), (
-        ("ids", Spec("T", (6,), "int32")), ("mask", Spec("T", (6,), "bool"))))
-    batch = draw_batch(entry.graph(), 500, seed=3)
-    assert {name: values.shape for name, values in batch.items()} == {
-        "ids": (500, 6), "mask": (500, 6), "label": (500,)}
-    assert set(batch["ids"].ravel()) == set(range(11)) and batch["ids"].dtype == np.int32
-    assert set(batch["label"]) == set(range(5))
-    assert batch["mask"].dtype == bool and batch["mask"][:, 0].all() and not batch["mask"].all()
-
-
-def test_batches_of_two_seeds_differ_and_images_are_standard_normal():
-    spec = Spec("CHW", (3, 16, 16))
-    first, second = (draw_input("image", spec, 64, seed) for seed in (0, 1))
-    assert first.dtype == np.float32 and not np.array_equal(first, second)
-    assert abs(first.mean()) < 5 / np.sqrt(first.size)
-    assert abs(first.var() - 1) < 5 * np.sqrt(2 / first.size)

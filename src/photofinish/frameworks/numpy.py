@@ -9,7 +9,7 @@
 # ///
 """The referee's reference: a graph walked node by node, there and back, in float64 unless asked otherwise.
 
-What each layer computes is in _numpy_layers.py.
+What each layer computes is in _numpy/.
 """
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -18,8 +18,8 @@ import numpy as np
 
 from photofinish import frameworks, layers, optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks import _numpy_layers as rules
-from photofinish.frameworks._numpy_layers import Pull, Ruled, Use
+from photofinish.frameworks._numpy import RULES as LAYER_RULES
+from photofinish.frameworks._numpy.base import Pull, Ruled, Rules, Use
 from photofinish.graph import Graph, Node
 
 
@@ -89,7 +89,7 @@ def scan(use: Use, carry: np.ndarray, sequence: np.ndarray) -> Ruled:
     return (carry, np.stack([step.tensors[step_out] for step in steps], 1)), pull
 
 
-RULES: Dict[type, Callable[..., Ruled]] = dict(rules.RULES)
+RULES: Rules = dict(LAYER_RULES)
 RULES[layers.Scan] = scan
 
 
@@ -171,7 +171,7 @@ class Contestant(frameworks.Contestant):
                       self.generator)
             values, pull = RULES[type(term.layer)](use, run.tensors[term.prediction], run.tensors[term.target])
             loss = loss + (term.weight * values.mean()).astype(self.dtype)
-            _accumulate(seeds, term.prediction, pull(np.full_like(values, term.weight / len(values)))[0])
+            _accumulate(seeds, term.prediction, pull(np.full_like(values, term.weight / values.size))[0])
         _, gradients = run.back(seeds)
         return loss, {name: gradients.get(name, np.zeros_like(value)) for name, value in self.parameters.items()}
 

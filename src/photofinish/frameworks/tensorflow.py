@@ -9,7 +9,7 @@
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own, in three modes.
 
-The model and the step are the code that _keras_source.py prints; here it is executed and fed.
+The model and the step are the code that _keras/ prints; here it is executed and fed.
 """
 
 import linecache
@@ -20,9 +20,9 @@ import numpy as np
 
 from photofinish import frameworks, layers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks._keras_layers import native_axes
-from photofinish.frameworks._keras_source import MODES, feature_orders, native_source
-from photofinish.frameworks._keras_weights import Place, places
+from photofinish.frameworks._keras.source import MODES, feature_orders, native_source
+from photofinish.frameworks._keras.use import native_axes
+from photofinish.frameworks._keras.weights import Place, places
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 from photofinish.optimizers import SGD, Optimizer

@@ -10,7 +10,7 @@
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 
-So `photofinish show --as torch` prints the very code that races. The writing is in _torch_source.py.
+So `photofinish show --as torch` prints the very code that races. The writing is in _torch/.
 """
 
 import linecache
@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from photofinish import frameworks, optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks._torch_source import native_path, native_source
+from photofinish.frameworks._torch.source import native_path, native_source
 from photofinish.graph import Graph, Node
 
 __all__ = ["Contestant", "native_source"]

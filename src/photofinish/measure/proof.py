@@ -17,12 +17,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from photofinish.data import draw_batch
 from photofinish.frameworks import Contestant
 from photofinish.graph import Graph, Tensor, apply, loss, record
 from photofinish.layers import Layer, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_from_json, optimizer_json
 from photofinish.vocabulary import concat, linear
-from photofinish.weights import Arrays, draw_batch, initial_state, perturbed_state, stream
+from photofinish.weights import Arrays, initial_state, perturbed_state, stream
 
 REFERENCE = "reference"
 STEPS = 10  # of a free run

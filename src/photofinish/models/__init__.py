@@ -17,23 +17,28 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from photofinish.graph import Graph, ModelError, Tensor, loss, record
-from photofinish.layers import Shape, SoftmaxCrossEntropy, Spec
+from photofinish.layers import BinaryCrossEntropy, Layer, Shape, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Optimizer
+
+CROSS_ENTROPY = SoftmaxCrossEntropy()
 
 
 @dataclass(frozen=True)
 class Model:
     """An entry of the zoo: the function, and what a race needs to know to use it.
 
-    `inputs` are the default input specs; `reduced` are keyword arguments (and, under "shape", an
-    input shape) that make a small model by the same function, for proofs that must be quick: it has
-    every kind of layer of the full one, with the same fields up to sizes.
+    `inputs` are the default input specs. `objective` is the loss of the first output, None where the
+    function declares its losses itself; `classes` is passed to the function, None where it takes none.
+    `reduced` are keyword arguments (and, under "shape", an input shape) that make a small model by the same
+    function, for proofs that must be quick: it has every kind of layer of the full one, with the same
+    fields up to sizes.
     """
 
     name: str
     function: Callable[..., Any]
     inputs: Tuple[Tuple[str, Spec], ...]
-    classes: int = 1000
+    classes: Optional[int] = 1000
+    objective: Optional[Layer] = CROSS_ENTROPY
     task: str = "classification"
     unit: str = "images"
     batch: int = 8
@@ -43,25 +48,23 @@ class Model:
     reduced: Dict[str, Any] = field(default_factory=dict)
 
     def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
-        """Records the model for one input shape (channels first) and number of classes.
+        """Records the model for one shape of its first input (channels first) and number of classes.
 
+        An axis that other inputs share with the first (the words and their mask) is resized in all of them.
         Raises ModelError, naming model, input and layer, when the architecture does not allow that shape.
         """
-        inputs = OrderedDict(self.inputs)
-        if shape is not None:
-            first = self.inputs[0][0]
-            if len(shape) != len(inputs[first].shape) or min(shape) < 1:
-                raise ModelError("{} takes an input {} such as {}, not {}".format(
-                    self.name, inputs[first].axes, _times(inputs[first].shape), _times(shape)))
-            inputs[first] = replace(inputs[first], shape=tuple(shape))
+        inputs = self._resized(shape)
         options = dict(self.arguments, **arguments)
-        options["classes"] = self.classes if classes is None else classes
+        if self.classes is not None:
+            options["classes"] = self.classes if classes is None else classes
+        elif classes is not None:
+            raise ModelError("{} has no classes to set".format(self.name))
 
         def with_objective(*tensors: Tensor) -> Any:
             outputs = self.function(*tensors, **options)
-            logits = outputs[0] if isinstance(outputs, tuple) else outputs
-            if isinstance(logits, Tensor):
-                loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+            prediction = outputs[0] if isinstance(outputs, tuple) else outputs
+            if self.objective is not None and isinstance(prediction, Tensor):
+                loss(self.objective, prediction, "label", self._target(prediction.spec))
             return outputs
 
         try:
@@ -70,10 +73,35 @@ class Model:
             sizes = ", ".join(_times(spec.shape) for spec in inputs.values())
             raise ModelError("{} with input {}: {}".format(self.name, sizes, error)) from error
 
+    def _target(self, prediction: Spec) -> Spec:
+        """What the objective compares a prediction with: a class per sample, a number for each value, or (in any
+        other task) a class for each position."""
+        if isinstance(self.objective, BinaryCrossEntropy):
+            return Spec(prediction.axes, prediction.shape)
+        if self.task == "classification":
+            return Spec("", (), "int32")
+        kept = [pair for pair in zip(prediction.axes, prediction.shape) if pair[0] != "C"]
+        return Spec("".join(axis for axis, _ in kept), tuple(size for _, size in kept), "int32")
+
+    def _resized(self, shape: Optional[Shape]) -> "OrderedDict[str, Spec]":
+        inputs = OrderedDict(self.inputs)
+        if shape is None:
+            return inputs
+        first = self.inputs[0][1]
+        if len(shape) != len(first.shape) or min(shape) < 1:
+            raise ModelError("{} takes an input {} such as {}, not {}".format(
+                self.name, first.axes, _times(first.shape), _times(shape)))
+        sizes = {axis: (before, now) for axis, before, now in zip(first.axes, first.shape, shape)}
+        for name, spec in self.inputs:
+            changed = {axis: sizes[axis][1] for axis, size in zip(spec.axes, spec.shape)
+                       if axis in sizes and sizes[axis][0] == size}
+            inputs[name] = spec.resized(**changed)
+        return inputs
+
     def small(self, classes: int = 10) -> Graph:
         """The same function at reduced depth and size."""
         arguments = {name: value for name, value in self.reduced.items() if name != "shape"}
-        return self.graph(self.reduced.get("shape"), classes, **arguments)
+        return self.graph(self.reduced.get("shape"), None if self.classes is None else classes, **arguments)
 
 
 def _times(shape: Shape) -> str:
@@ -86,6 +114,12 @@ _MODELS: Dict[str, Model] = OrderedDict()
 def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...]:
     """The input specs of a model that takes one image."""
     return (("image", Spec("CHW", (channels, height, width))),)
+
+
+def words(length: int, *names: str, mask: str = "") -> Tuple[Tuple[str, Spec], ...]:
+    """The input specs of a model that takes lists of ids of one length, and a mask over them if it is named."""
+    ids = tuple((name, Spec("T", (length,), "int32")) for name in names)
+    return ids + (((mask, Spec("T", (length,), "bool")),) if mask else ())
 
 
 def model(name: str = "", inputs: Tuple[Tuple[str, Spec], ...] = image(3, 224, 224),

@@ -36,7 +36,7 @@ FLOATS: Mapping[str, Callable[[float], float]] = {
     "epsilon": lambda value: 2 * value,
     "momentum": _kept_fraction, "beta1": _kept_fraction, "beta2": _kept_fraction,
 }
-WORDS: Mapping[str, Sequence[str]] = {"running_variance": ("sample", "population")}
+WORDS: Mapping[str, Sequence[str]] = {"running_variance": ("sample", "population"), "approximate": ("none", "tanh")}
 
 
 def mutants(graph: Graph, optimizers: Sequence[Optimizer]) -> Iterator[Mutant]:
@@ -64,6 +64,8 @@ def changed(value: Any, fields: Mapping[str, Any], specs: Sequence[Spec] = ()) -
 
 
 def _changes(name: str, old: Any, specs: Sequence[Spec]) -> Iterator[tuple[str, Any]]:
+    if old is None:
+        return  # a field left out: what it stands for when given is mutated where it is given
     if isinstance(old, bool):
         yield "", not old
     elif isinstance(old, int):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from photofinish.data import draw_batch
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
@@ -18,7 +19,7 @@ from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import Watchdog, mark_of
 from photofinish.values import Case, Contender, Failure, Progress
-from photofinish.weights import draw_batch, initial_state
+from photofinish.weights import initial_state
 
 BATCHES = 3  # input batches that rotate
 

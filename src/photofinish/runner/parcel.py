@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-TRAVELLERS = ("layers.py", "graph.py", "vocabulary.py", "models", "weights.py", "optimizers.py", "values.py",
+TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
               "metrics.py", "frameworks", "measure", "worker.py")
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))

@@ -1,4 +1,4 @@
-"""Keras code for a graph, as text: what `show --as keras` prints and what tensorflow.py executes."""
+"""Keras code for a graph, as text: what `show --as keras` prints and what ../tensorflow.py executes."""
 
 import re
 from typing import Any, Dict, List, Optional, Sequence, Set
@@ -7,9 +7,11 @@ import numpy as np
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported, flattened_order
-from photofinish.frameworks._keras_layers import HELPERS, TABLE, Use, call, identifier, native_axes, native_shape, show
+from photofinish.frameworks._keras import losses, optimizers
+from photofinish.frameworks._keras.table import HELPERS, RULES
+from photofinish.frameworks._keras.use import Use, call, identifier, native_axes, native_shape, show
 from photofinish.graph import Graph, Loss, Node
-from photofinish.optimizers import SGD, Adam, Optimizer
+from photofinish.optimizers import SGD, Optimizer
 
 # tf.function's options by mode; None: plain eager Python
 MODES: Dict[str, Optional[Dict[str, Any]]] = {"eager": None, "graph": {}, "xla": {"jit_compile": True}}
@@ -73,7 +75,7 @@ class Writer:
             for tensor in node.inputs:
                 readers.setdefault(tensor, []).append(position)
         kept = set(self.graph.outputs) | {term.prediction for term in self.graph.losses}
-        names, taken = {}, set()  # type: Dict[str, str], Set[str]
+        names, taken = {}, set(HELPERS)  # type: Dict[str, str], Set[str]
         passing = {node.outputs[0] for position, node in enumerate(self.graph.nodes)
                    if len(node.outputs) == 1 and node.outputs[0] not in kept
                    and readers.get(node.outputs[0]) == [position + 1]}
@@ -101,12 +103,12 @@ class Writer:
         return lines
 
     def _node(self, node: Node) -> List[str]:
-        if type(node.layer) not in TABLE:
+        if type(node.layer) not in RULES:
             raise Unsupported("{}: Keras has no {} here".format(node.name, type(node.layer).__name__))
         use = Use(self.graph, node, self.prefix + node.name)
         use.transposed = isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders and bool(
             np.any(np.diff(flattened_order(use.spec.shape, use.spec.axes, native_axes(use.spec.axes))) != 1))
-        expressions = TABLE[type(node.layer)](use) if owns(node) else [self._tied(use)]
+        expressions = RULES[type(node.layer)](use) if owns(node) else [self._tied(use)]
         if isinstance(node.layer, layers.Scan):
             self.bodies.append(self._step(use))
         lines = []
@@ -151,12 +153,9 @@ def _function(name: str, arguments: Sequence[str], lines: Sequence[str], decorat
 
 
 def _loss(term: Loss, target: str) -> str:
-    if not isinstance(term.layer, layers.SoftmaxCrossEntropy):
+    if type(term.layer) not in losses.LOSSES:
         raise Unsupported("the loss {} has no Keras form here".format(type(term.layer).__name__))
-    logits = "outputs[{}]".format(show(term.prediction))
-    each = ("smoothed_cross_entropy({}, {}, {!r})".format(target, logits, term.layer.label_smoothing)
-            if term.layer.label_smoothing
-            else "tf.nn.sparse_softmax_cross_entropy_with_logits({}, {})".format(target, logits))
+    each = losses.LOSSES[type(term.layer)](term.layer, target, "outputs[{}]".format(show(term.prediction)))
     return ("" if term.weight == 1 else "{!r} * ".format(term.weight)) + "tf.reduce_mean({})".format(each)
 
 
@@ -180,15 +179,6 @@ def _gradients(graph: Graph) -> List[str]:
         return ["gradients = tape.gradient(loss, model.trainable_variables)"]
     return ["values = [variable.value for variable in model.trainable_variables]  # not all have a part in the loss",
             "gradients = tape.gradient(loss, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)"]
-
-
-def _optimizer(optimizer: Optimizer) -> str:
-    if isinstance(optimizer, SGD):
-        return call("keras.optimizers.SGD", learning_rate=optimizer.learning_rate, momentum=float(optimizer.momentum))
-    if isinstance(optimizer, Adam):
-        return call("Adam", learning_rate=optimizer.learning_rate, beta_1=optimizer.beta1, beta_2=optimizer.beta2,
-                    epsilon=optimizer.epsilon)
-    raise Unsupported("no Keras optimizer for {}".format(type(optimizer).__name__))
 
 
 def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph") -> str:
@@ -220,7 +210,8 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
         parts.append(_function("loss_of", ["outputs"] + targets, [
             "return " + " + ".join(_loss(term, of[term.target]) for term in graph.losses)]))
     if graph.losses and optimizer is not None:
-        parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(_optimizer(optimizer)))
+        parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(
+            optimizers.written(optimizer)))
         parts.append(_function("train_step", inputs + targets, [
             "with tf.GradientTape() as tape:",
             "    loss = loss_of(model({}, training=True), {})".format(argument, ", ".join(targets)),

@@ -5,8 +5,8 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 import numpy as np
 
 from photofinish import layers
-from photofinish.frameworks._keras_layers import is_depthwise
-from photofinish.frameworks._keras_source import feature_orders
+from photofinish.frameworks._keras.convolution import is_depthwise
+from photofinish.frameworks._keras.source import feature_orders
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 

@@ -1,0 +1,31 @@
+"""Elementwise functions and random layers."""
+
+from photofinish import layers
+from photofinish.frameworks._keras.use import Printed, Rules, Use
+
+
+def _clip(use: Use) -> Printed:
+    if (use.layer.low, use.layer.high) == (0, 6):
+        return [use.keras("ReLU", 6.0)]
+    return ["clip({{0}}, {!r}, {!r})".format(use.layer.low, use.layer.high)]
+
+
+RULES: Rules = {
+    layers.Relu: lambda use: [use.keras("ReLU")],
+    layers.Clip: _clip,
+    layers.Sigmoid: lambda use: [use.keras("Activation", "sigmoid")],
+    layers.Tanh: lambda use: [use.keras("Activation", "tanh")],
+    layers.Swish: lambda use: [use.keras("Activation", "silu")],
+    layers.Dropout: lambda use: [use.keras("Dropout", use.layer.rate)],
+    layers.StochasticDepth: lambda use: [use.keras(
+        "Dropout", use.layer.rate, noise_shape=(None,) + (1,) * len(use.spec.axes))],
+}
+
+HELPERS = {
+    "clip": '''
+def clip(x, low, high):
+    """As ops.clip, but no gradient flows at the bounds themselves."""
+    inside = ops.logical_and(x > low, x < high)
+    return ops.where(inside, x, ops.stop_gradient(ops.clip(x, low, high)))
+''',
+}

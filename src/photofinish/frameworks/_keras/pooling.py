@@ -1,0 +1,76 @@
+"""Pools and means."""
+
+import numpy as np
+
+from photofinish import layers
+from photofinish.frameworks import Unsupported
+from photofinish.frameworks._keras.use import Printed, Rules, Use, call, show, square
+from photofinish.frameworks._keras.windows import padding, zero_padding
+
+
+def _max_pool(use: Use) -> Printed:
+    same, amounts = padding(use)
+    pool = use.keras("MaxPooling2D", square(use.layer.kernel), strides=square(use.layer.stride), padding=same)
+    if same or not np.any(amounts):
+        return [pool]
+    return ["ops.pad({{0}}, ((0, 0), {}, {}, (0, 0)), constant_values=-np.inf)".format(*amounts), pool]
+
+
+def _average_pool(use: Use) -> Printed:
+    layer = use.layer
+    same, amounts = padding(use)
+    if not np.any(amounts) or (same and not layer.count_padding):
+        return [use.keras("AveragePooling2D", square(layer.kernel), strides=square(layer.stride), padding=same)]
+    # Keras divides by the whole window once the image is padded: put the divisors right at the edges
+    shares, ends = [], []
+    for axis, letter in enumerate("HW"):
+        first, last, size = layer.padding[axis], layer.padding[2 + axis], use.spec.size(letter)
+        starts = np.arange(use.out.size(letter)) * layer.stride[axis] - first
+        stops = starts + layer.kernel[axis]
+        low, high = (-first, size + last) if layer.count_padding else (0, size)
+        shares.append((layer.kernel[axis] / (np.minimum(stops, high) - np.maximum(starts, low))).tolist())
+        ends.append((first, max(0, int(stops[-1]) - size)))
+    pool = call("layers.AveragePooling2D", square(layer.kernel), strides=square(layer.stride), name=use.name)
+    edges = [] if set(shares[0] + shares[1]) == {1.0} else [
+        "layers.Rescaling(np.outer({}, {})[..., None], name={})({{0}})".format(*shares, show(use.name + ".edges"))]
+    return zero_padding(use, (ends[0], ends[1])) + [pool + "({0})"] + edges
+
+
+def _adaptive_average_pool(use: Use) -> Printed:
+    sizes, counts = (use.spec.size("H"), use.spec.size("W")), tuple(use.layer.size)
+    if sizes == counts:
+        return [use.keras("Identity")]
+    if sizes[0] % counts[0] == 0 and sizes[1] % counts[1] == 0:
+        return [use.keras("AveragePooling2D", square((sizes[0] // counts[0], sizes[1] // counts[1])))]
+    if all(-(-size // count) < size for size, count in zip(sizes, counts)):
+        return [use.keras("AdaptiveAveragePooling2D", square(counts))]
+    return ['ops.einsum("bhwc,hi,wj->bijc", {{0}}, bins({}, {}), bins({}, {}))'.format(
+        sizes[0], counts[0], sizes[1], counts[1])]
+
+
+def _global_average_pool(use: Use) -> Printed:
+    if use.spec.axes not in ("CHW", "TC"):
+        raise Unsupported("{} (GlobalAveragePool): no Keras layer for axes {}".format(use.name, use.spec.axes))
+    kind = {"CHW": "GlobalAveragePooling2D", "TC": "GlobalAveragePooling1D"}[use.spec.axes]
+    return [use.keras(kind, keepdims=True if use.layer.keep_axes else None)]
+
+
+RULES: Rules = {
+    layers.MaxPool: _max_pool,
+    layers.AveragePool: _average_pool,
+    layers.AdaptiveAveragePool: _adaptive_average_pool,
+    layers.GlobalAveragePool: _global_average_pool,
+    layers.MaskedMean: lambda use: [call("layers.GlobalAveragePooling1D", name=use.name) + "({0}, mask={1})"],
+}
+
+HELPERS = {
+    "bins": '''
+def bins(size, count):
+    """Column i averages bin i of an adaptive pool. Keras' own layer fails where a bin is as long as the axis."""
+    matrix = np.zeros((size, count), keras.config.floatx())
+    for i in range(count):
+        start, stop = i * size // count, -(-(i + 1) * size // count)
+        matrix[start:stop, i] = 1 / (stop - start)
+    return matrix
+''',
+}

@@ -1,0 +1,38 @@
+"""Convolutions."""
+
+from typing import Optional, Sequence
+
+import numpy as np
+
+from photofinish import layers
+from photofinish.frameworks._numpy.base import Ruled, Rules, Use
+from photofinish.frameworks._numpy.windows import Windows
+
+
+def conv(use: Use, x: np.ndarray) -> Ruled:
+    windows, groups = Windows(use), use.layer.groups
+    weight = use.parameters["weight"]
+    matrices = weight.reshape(groups, len(weight) // groups, -1)
+    seen = windows.cut(x)
+
+    def columns(sample: int) -> np.ndarray:  # one sample at a time: the copy is as large as the kernel is wide
+        return np.asarray(seen[sample].reshape(groups, matrices.shape[2], -1))
+
+    y = np.stack([(matrices @ columns(n)).reshape((len(weight),) + windows.count) for n in range(len(x))])
+    if use.layer.bias:
+        y += use.parameters["bias"][:, None, None]
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        total, inputs = np.zeros_like(matrices), np.empty_like(x)
+        for n in range(len(x)):
+            rows = gradient[n].reshape(groups, matrices.shape[1], -1)
+            total += rows @ columns(n).swapaxes(1, 2)
+            inputs[n] = windows.add_back((matrices.swapaxes(1, 2) @ rows).reshape((1,) + seen.shape[1:]))[0]
+        use.gradients["weight"] = total.reshape(weight.shape)
+        use.gradients["bias"] = gradient.sum((0, 2, 3))
+        return (inputs,)
+
+    return y, pull
+
+
+RULES: Rules = {layers.Conv: conv}

@@ -1,0 +1,39 @@
+"""Elementwise functions and random layers."""
+
+from photofinish import layers
+from photofinish.frameworks._torch.native import Native, Rules, plain, write
+from photofinish.layers import Spec
+
+
+def _clip(layer: layers.Clip, spec: Spec) -> Native:
+    if (layer.low, layer.high) == (0, 6):
+        return Native("F.relu6({0}{inplace})")
+    return Native("F.hardtanh({0}, %r, %r{inplace})" % (layer.low, layer.high))
+
+
+RULES: Rules = {
+    layers.Relu: plain("F.relu({0}{inplace})"),
+    layers.Clip: _clip,
+    layers.Sigmoid: plain("torch.sigmoid({0})"),
+    layers.Tanh: plain("torch.tanh({0})"),
+    layers.Swish: plain("F.silu({0})"),
+    layers.Dropout: lambda layer, spec: Native("{self}({0})", write("nn.Dropout", layer.rate)),
+    layers.StochasticDepth: lambda layer, spec: Native("{self}({0})", write("StochasticDepth", layer.rate)),
+}
+
+HELPERS = {
+    "StochasticDepth": '''\
+class StochasticDepth(nn.Module):
+    """Drops whole samples in training (torchvision's mode "row")."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        if not self.training or self.rate == 0:
+            return x
+        kept = x.new_empty((x.shape[0],) + (1,) * (x.dim() - 1)).bernoulli_(1 - self.rate)
+        return x * kept.div_(1 - self.rate)
+''',
+}

@@ -1,0 +1,17 @@
+"""Losses: what each is called in PyTorch, as a function of the texts of prediction and target."""
+
+from typing import Callable, Dict
+
+from photofinish import layers
+from photofinish.frameworks._torch.native import write
+from photofinish.layers import Spec
+
+
+def _cross_entropy(layer: layers.SoftmaxCrossEntropy, prediction: str, target: str, spec: Spec) -> str:
+    if spec.axes == "TC":  # PyTorch has the classes in front of the positions
+        prediction, target = prediction + ".flatten(0, 1)", target + ".flatten()"
+    return write("F.cross_entropy", prediction, target, ignore_index=-100 if layer.ignore is None else layer.ignore,
+                 label_smoothing=layer.label_smoothing)
+
+
+LOSSES: Dict[type, Callable[..., str]] = {layers.SoftmaxCrossEntropy: _cross_entropy}

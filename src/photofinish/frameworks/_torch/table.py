@@ -1,0 +1,23 @@
+"""Every layer in PyTorch: the families' tables as one."""
+
+from typing import Dict
+
+from photofinish.frameworks._torch import (
+    activation,
+    arithmetic,
+    attention,
+    convolution,
+    dense,
+    normalisation,
+    pooling,
+    recurrent,
+)
+from photofinish.frameworks._torch.losses import LOSSES
+from photofinish.frameworks._torch.native import Rules
+
+__all__ = ["HELPERS", "LOSSES", "RULES"]
+
+FAMILIES = (activation, arithmetic, attention, convolution, dense, normalisation, pooling, recurrent)
+RULES: Rules = {kind: rule for family in FAMILIES for kind, rule in family.RULES.items()}
+HELPERS: Dict[str, str] = {  # what PyTorch does not ship, printed where a model needs it
+    name: text for family in FAMILIES for name, text in getattr(family, "HELPERS", {}).items()}
