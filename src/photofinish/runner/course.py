@@ -120,12 +120,14 @@ class Course:
         return WorkerProcess([entry.python, str(self.script)], self._environment(entry, keep_memory), log, mark,
                              self.patience.start)
 
-    def start_reference(self, python: str) -> WorkerProcess:
+    def start_reference(self, entry: Entry) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-reference")
         self.watchdog.watch(mark)
-        return WorkerProcess([python, str(self.script)], dict(os.environ), self.folder / "reference.log", mark,
-                             self.patience.start)
+        cache = str(self.folder / "cache" / "reference")
+        asked = {name: value.replace("{cache}", cache) for name, value in entry.environment.items()}
+        return WorkerProcess([entry.python, str(self.script)], dict(os.environ, **asked), self.folder / "reference.log",
+                             mark, self.patience.start)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""

@@ -1,13 +1,19 @@
 """The folder a worker is started from: a copy of the rooms that travel, and nothing of the core."""
 
 import hashlib
+import re
 import shutil
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+
+from photofinish.graph import Graph
+from photofinish.layers import Scan
 
 PACKAGE = Path(__file__).resolve().parent.parent
 TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
               "metrics.py", "frameworks", "measure", "worker.py")
+DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
 from photofinish.worker import main
@@ -24,15 +30,44 @@ def _files() -> list[Path]:
     return [path.relative_to(PACKAGE) for path in found]
 
 
-@lru_cache(maxsize=None)
-def adapter_digest(framework: str) -> str:
-    """SHA-256 of everything that decides what a worker of this framework computes."""
+def adapter_digest(framework: str, graph: Graph) -> str:
+    """SHA-256 of the files that decide what a worker of this framework computes of this graph: those of the layer
+    families it uses, and what drives them. Another family's file may change without an effect on it."""
     digest = hashlib.sha256()
-    own = Path("frameworks") / f"{framework}.py"
-    for path in _files():
-        if path.parts[0] not in ("frameworks", "models") or path == own or path.name.startswith("_"):
-            digest.update(str(path).encode() + (PACKAGE / path).read_bytes())
+    for path in sorted(_deciding(framework, frozenset(_families(graph)))):
+        digest.update(path.encode() + (PACKAGE / path).read_bytes())
     return digest.hexdigest()
+
+
+def _families(graph: Graph) -> Iterator[str]:
+    """The files of layers/ that the graph's layers, losses and inner graphs come from."""
+    for each in (*graph.nodes, *graph.losses):
+        yield type(each.layer).__module__.rpartition(".")[2]
+        if isinstance(each.layer, Scan):
+            yield from _families(each.layer.body)
+
+
+@lru_cache(maxsize=None)
+def _deciding(framework: str, families: frozenset[str]) -> frozenset[str]:
+    """The paths of those files. A family has a file of the same name in layers/ and in the framework's part; files
+    that collect all families (__init__, table) decide nothing themselves."""
+    own = f"frameworks/{framework}.py"
+    parts = re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / own).read_text())
+    known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
+    wanted = [own, *DRIVERS] + [f"{room}/{family}.py" for family in families
+                                for room in ("layers", *(f"frameworks/{part}" for part in parts))]
+    wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / "frameworks" / part).glob("*.py")
+               if path.stem not in known and path.stem != "table"]
+    found: set[str] = set()
+    while wanted:  # and what those import of the same rooms
+        path = wanted.pop()
+        if path in found or not (PACKAGE / path).exists() or Path(path).stem in ("__init__", "table"):
+            continue
+        found.add(path)
+        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)\.\w+(?:\.\w+)?) import",
+                              (PACKAGE / path).read_text(), re.MULTILINE)
+        wanted += [name.replace(".", "/") + ".py" for name in imported]
+    return frozenset(found)
 
 
 def pack(folder: Path) -> Path:
