@@ -22,4 +22,6 @@ RULES: Rules = {
     layers.Multiply: lambda use: [use.merge("Multiply")],
     layers.Concat: _concat,
     layers.Flatten: _flatten,
+    layers.Stack: lambda use: ["ops.stack([{}], axis=1)".format(", ".join(
+        "{{{}}}".format(i) for i in range(len(use.specs))))],
 }

@@ -16,7 +16,11 @@ def _cross_entropy(layer: layers.SoftmaxCrossEntropy, target: str, logits: str) 
     return "tf.nn.sparse_softmax_cross_entropy_with_logits({}, {})".format(target, logits)
 
 
-LOSSES: Dict[type, Callable[..., str]] = {layers.SoftmaxCrossEntropy: _cross_entropy}
+LOSSES: Dict[type, Callable[..., str]] = {
+    layers.SoftmaxCrossEntropy: _cross_entropy,
+    layers.BinaryCrossEntropy: lambda layer, target, logits: (
+        "tf.nn.sigmoid_cross_entropy_with_logits({}, {})".format(target, logits)),
+}
 
 HELPERS = {
     "smoothed_cross_entropy": '''

@@ -31,4 +31,10 @@ def concat(use: Use, *parts: np.ndarray) -> Ruled:
     return np.concatenate(parts, axis), lambda gradient: np.split(gradient, ends[:-1], axis)
 
 
-RULES: Rules = {layers.Add: add, layers.Multiply: multiply, layers.Flatten: flatten, layers.Concat: concat}
+def stack(use: Use, *vectors: np.ndarray) -> Ruled:
+    return np.stack(vectors, 1), lambda gradient: [gradient[:, i] for i in range(len(vectors))]
+
+
+RULES: Rules = {
+    layers.Add: add, layers.Multiply: multiply, layers.Flatten: flatten, layers.Concat: concat, layers.Stack: stack,
+}

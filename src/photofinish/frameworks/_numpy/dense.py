@@ -34,4 +34,33 @@ def embedding(use: Use, ids: np.ndarray) -> Ruled:
     return weight[ids], pull
 
 
-RULES: Rules = {layers.Linear: linear, layers.Embedding: embedding}
+def embedding_bag(use: Use, ids: np.ndarray) -> Ruled:
+    weight = use.parameters["weight"]
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        use.gradients["weight"] = np.zeros_like(weight)
+        np.add.at(use.gradients["weight"], ids, gradient[:, None])
+        return (None,)
+
+    return weight[ids].sum(1), pull
+
+
+def matmul(use: Use, matrix: np.ndarray, x: np.ndarray) -> Ruled:
+    return matrix @ x, lambda gradient: (gradient @ x.swapaxes(1, 2), matrix.swapaxes(1, 2) @ gradient)
+
+
+def pairwise_dots(use: Use, x: np.ndarray) -> Ruled:
+    rows, columns = np.tril_indices(x.shape[1], -1)
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        pairs = np.zeros((len(x), x.shape[1], x.shape[1]), x.dtype)
+        pairs[:, rows, columns] = gradient
+        return ((pairs + pairs.swapaxes(1, 2)) @ x,)
+
+    return (x @ x.swapaxes(1, 2))[:, rows, columns], pull
+
+
+RULES: Rules = {
+    layers.Linear: linear, layers.Embedding: embedding, layers.EmbeddingBag: embedding_bag, layers.MatMul: matmul,
+    layers.PairwiseDots: pairwise_dots,
+}

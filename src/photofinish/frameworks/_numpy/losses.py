@@ -3,6 +3,7 @@
 import numpy as np
 
 from photofinish import layers
+from photofinish.frameworks._numpy.activation import logistic
 from photofinish.frameworks._numpy.base import Ruled, Rules, Use
 
 
@@ -19,4 +20,8 @@ def softmax_cross_entropy(use: Use, logits: np.ndarray, label: np.ndarray) -> Ru
         np.expand_dims(gradient * share, channels) * (np.exp(log_probability) - wanted), None)
 
 
-RULES: Rules = {layers.SoftmaxCrossEntropy: softmax_cross_entropy}
+def binary_cross_entropy(use: Use, logits: np.ndarray, label: np.ndarray) -> Ruled:
+    return np.logaddexp(0, logits) - label * logits, lambda gradient: (gradient * (logistic(logits) - label), None)
+
+
+RULES: Rules = {layers.SoftmaxCrossEntropy: softmax_cross_entropy, layers.BinaryCrossEntropy: binary_cross_entropy}

@@ -14,4 +14,8 @@ def _cross_entropy(layer: layers.SoftmaxCrossEntropy, prediction: str, target: s
                  label_smoothing=layer.label_smoothing)
 
 
-LOSSES: Dict[type, Callable[..., str]] = {layers.SoftmaxCrossEntropy: _cross_entropy}
+LOSSES: Dict[type, Callable[..., str]] = {
+    layers.SoftmaxCrossEntropy: _cross_entropy,
+    layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: write(
+        "F.binary_cross_entropy_with_logits", prediction, target),
+}
