@@ -279,7 +279,8 @@ class Estimate:
 @dataclass(frozen=True)
 class Verdict:
     """ratio = seconds(b) / seconds(a), above 1 where a is faster; `verdict` is one of FASTER (a is),
-    SLOWER, EQUIVALENT, UNDECIDED, NOT COMPARABLE. `seconds_to_decide` is 0 when decided."""
+    SLOWER, EQUIVALENT, UNDECIDED, NOT COMPARABLE. `seconds_to_decide` is 0 when decided; `level` is the
+    confidence of the interval from `low` to `high`."""
 
     a: str
     b: str
@@ -290,6 +291,7 @@ class Verdict:
     seconds_to_decide: Optional[float] = None
     launches: int = 0
     reason: str = ""
+    level: float = 0.95
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Every model of the zoo at reduced depth, certified in the cheap modes of every framework and one compiled.
+"""Every model of the zoo at reduced depth, certified in the cheap modes of every framework, and one of each family
+compiled.
 
 The certificate is the one a race needs, the model the same function as at full size. Full size is
 `make certify`.
@@ -53,7 +54,16 @@ def test_a_reduced_model_is_certified(model: str, contender: Contender) -> None:
     prove(model, contender)
 
 
+def smallest_of_each_family() -> list[str]:
+    """The model with fewest layers of each file of the zoo."""
+    families: dict[str, list[str]] = {}
+    for name, entry in models.all_models().items():
+        families.setdefault(entry.function.__module__, []).append(name)
+    return [min(names, key=lambda name: len(models.find(name).small(CLASSES).nodes)) for names in families.values()]
+
+
 @pytest.mark.compiled
+@pytest.mark.parametrize("model", smallest_of_each_family())
 @pytest.mark.parametrize("contender", contenders(cheap=False), ids=lambda each: each.name)
-def test_a_reduced_model_is_certified_when_compiled(contender: Contender) -> None:
-    prove("resnet18", contender)
+def test_a_reduced_model_is_certified_when_compiled(contender: Contender, model: str) -> None:
+    prove(model, contender)

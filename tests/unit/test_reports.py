@@ -38,7 +38,7 @@ def tables(of: Document, name: str) -> list[Table]:
 
 @pytest.mark.parametrize(("name", "outcome", "words"), [
     ("decided", "FASTER", ("torch:compile trains resnet18 1.3", "faster than the runner-up, torch:eager",
-                           "95 % interval", "5 launches", "all 5 were proven")),
+                           "% interval", "5 launches", "all 5 were proven")),
     ("inference", "FASTER", ("torch:compile runs inference on resnet18", "faster")),
     ("equivalent", "EQUIVALENT", ("train resnet18 equally fast here: within 2 %", "both were proven")),
     ("undecided", "UNDECIDED", ("undecided whether", "more would decide it")),

@@ -148,4 +148,4 @@ def _ratio(verdict: Verdict) -> tuple[str, str, str]:
 
 def _interval(verdict: Verdict) -> str:
     _, low, high = _ratio(verdict)
-    return f"95 % interval {low} to {high}, {verdict.launches} launches"
+    return f"{100 * verdict.level:.3g} % interval {low} to {high}, {verdict.launches} launches"

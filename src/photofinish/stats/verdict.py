@@ -108,7 +108,7 @@ def _verdict(pair: tuple[str, str], differences: np.ndarray, decision: Decision,
         more = max(1, launches_to_decide(decision, len(differences), margin) - len(differences))
         seconds = None if cost is None else more * cost
     return Verdict(*pair, estimate.value, estimate.low, estimate.high, decision.word, seconds, len(differences),
-                   _reason(decision, margin, family))
+                   _reason(decision, margin, family), 1 - decision.level)
 
 
 def _reason(decision: Decision, margin: float, family: int) -> str:
