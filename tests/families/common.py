@@ -31,7 +31,8 @@ class Case:
     @property
     def batch(self) -> weights.Arrays:
         drawn = data.draw_batch(self.graph, BATCH, seed=2)
-        return {name: (values * np.float32(self.gain) if values.dtype == np.float32 else values)
+        inputs = dict(self.graph.inputs)
+        return {name: (values * np.float32(self.gain) if name in inputs and values.dtype == np.float32 else values)
                 for name, values in drawn.items()}
 
     @property
