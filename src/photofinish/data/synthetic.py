@@ -2,7 +2,8 @@
 
 Floating inputs are standard normal (images and features are fed normalised); ids that a table looks up follow
 Zipf's law, as words and items do (Zipf 1949; exponent 1); a mask marks the positions up to a length, drawn evenly
-from half the positions to all of them; labels are drawn as their loss asks.
+from half the positions to all of them; a square matrix over positions, with the axes "TU", is the normalised
+adjacency of a sparse graph; labels are drawn as their loss asks.
 """
 
 from typing import Callable, Dict, Tuple
@@ -14,6 +15,7 @@ from photofinish.layers import CTC, BinaryCrossEntropy, SoftmaxCrossEntropy, Spe
 from photofinish.weights import Arrays, stream
 
 MASKED = 0.15  # share of positions whose word is asked for: Devlin et al. 2018, arXiv 1810.04805
+NEIGHBOURS = 4.0  # of a node of a graph, on average, as in Cora
 
 
 def draw_batch(graph: Graph, batch: int, seed: int) -> Arrays:
@@ -28,13 +30,16 @@ def draw_batch(graph: Graph, batch: int, seed: int) -> Arrays:
 
 
 def draw_input(name: str, spec: Spec, batch: int, seed: int, vocabulary: int = 2) -> np.ndarray:
-    """One input (batch, *shape): normal values, a mask that is true up to a length, or ids below `vocabulary`."""
+    """One input (batch, *shape): normal values, a mask that is true up to a length, ids below `vocabulary`, or a
+    normalised adjacency."""
     generator = stream(seed, "input " + name)
     shape = (batch,) + spec.shape
     if spec.dtype == "bool":
         return np.arange(shape[-1]) < lengths(shape[-1], shape[:-1], generator)[..., None]
     if spec.dtype.startswith("int"):
         return zipf(vocabulary, shape, generator)
+    if spec.axes == "TU" and spec.size("T") == spec.size("U"):
+        return adjacency(shape, generator)
     return generator.standard_normal(shape).astype(np.float32)
 
 
@@ -42,6 +47,15 @@ def zipf(vocabulary: int, shape: Tuple[int, ...], generator: np.random.RandomSta
     """Ids below `vocabulary`, int32: id k with a probability in proportion to 1 / (k + 1)."""
     cumulative = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
     return np.searchsorted(cumulative, generator.uniform(0, cumulative[-1], shape), side="right").astype(np.int32)
+
+
+def adjacency(shape: Tuple[int, ...], generator: np.random.RandomState) -> np.ndarray:
+    """Matrices (batch, nodes, nodes) of random graphs without direction: D^-1/2 (A + I) D^-1/2, with D the degrees of
+    A + I (Kipf & Welling 2016, arXiv 1609.02907)."""
+    linked = generator.uniform(size=shape) < NEIGHBOURS / 2 / shape[-1]
+    linked = linked | linked.swapaxes(-1, -2) | np.eye(shape[-1], dtype=bool)
+    share = 1 / np.sqrt(linked.sum(-1))
+    return np.asarray(linked * share[..., None, :] * share[..., None], np.float32)
 
 
 def lengths(longest: int, shape: Tuple[int, ...], generator: np.random.RandomState) -> np.ndarray:

@@ -50,7 +50,8 @@ class Model:
     def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
         """Records the model for one shape of its first input (channels first) and number of classes.
 
-        An axis that other inputs share with the first (the words and their mask) is resized in all of them.
+        An axis that other inputs share with the first (the words and their mask) is resized in all of them; axis U
+        counts the same positions as T.
         Raises ModelError, naming model, input and layer, when the architecture does not allow that shape.
         """
         inputs = self._resized(shape)
@@ -88,10 +89,14 @@ class Model:
         if shape is None:
             return inputs
         first = self.inputs[0][1]
+        if not first.shape:
+            raise ModelError("{} takes single values: there is no input size to set".format(self.name))
         if len(shape) != len(first.shape) or min(shape) < 1:
             raise ModelError("{} takes an input {} such as {}, not {}".format(
                 self.name, first.axes, _times(first.shape), _times(shape)))
         sizes = {axis: (before, now) for axis, before, now in zip(first.axes, first.shape, shape)}
+        if "T" in sizes:
+            sizes["U"] = sizes["T"]
         for name, spec in self.inputs:
             changed = {axis: sizes[axis][1] for axis, size in zip(spec.axes, spec.shape)
                        if axis in sizes and sizes[axis][0] == size}
