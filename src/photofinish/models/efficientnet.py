@@ -1,7 +1,12 @@
-"""EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision and timm build it."""
+"""EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision and timm build it.
+
+keras.applications' have the same parameters and work but pad an even image only below and on the right where they
+stride, and normalise the pixels inside the model.
+"""
 
 import math
-from typing import Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
@@ -29,6 +34,18 @@ STAGES = (  # B0, table 1: expansion, kernel, stride of the first block, channel
     (6, 3, 1, 320, 1),
 )
 
+tensorflow_norm = partial(batch_norm, epsilon=1e-3, momentum=0.99)  # the constants of the original code
+SCALES: Dict[str, Dict[str, Any]] = {  # torchvision's: image size, then arguments; B5 to B7 keep the original constants
+    "b0": {"size": 224, "width": 1.0, "depth": 1.0, "drop": 0.2},
+    "b1": {"size": 240, "width": 1.0, "depth": 1.1, "drop": 0.2},
+    "b2": {"size": 288, "width": 1.1, "depth": 1.2, "drop": 0.3},
+    "b3": {"size": 300, "width": 1.2, "depth": 1.4, "drop": 0.3},
+    "b4": {"size": 380, "width": 1.4, "depth": 1.8, "drop": 0.4},
+    "b5": {"size": 456, "width": 1.6, "depth": 2.2, "drop": 0.4, "norm": tensorflow_norm},
+    "b6": {"size": 528, "width": 1.8, "depth": 2.6, "drop": 0.5, "norm": tensorflow_norm},
+    "b7": {"size": 600, "width": 2.0, "depth": 3.1, "drop": 0.5, "norm": tensorflow_norm},
+}
+
 
 def round_channels(channels: float) -> int:
     """The nearest multiple of 8 that loses at most a tenth."""
@@ -45,32 +62,39 @@ def squeeze_excite(x: Tensor, squeezed: int) -> Tensor:
 
 
 @block
-def mobile_block(x: Tensor, expansion: int, kernel: int, stride: int, channels: int, drop: float) -> Tensor:
+def mobile_block(x: Tensor, expansion: int, kernel: int, stride: int, channels: int, drop: float,
+                 norm: Callable[..., Tensor]) -> Tensor:
     y, wide = x, expansion * x.channels
     if expansion > 1:
-        y = swish(batch_norm(conv(y, wide, 1)))
-    y = swish(batch_norm(conv(y, wide, kernel, stride, groups=wide)))
+        y = swish(norm(conv(y, wide, 1)))
+    y = swish(norm(conv(y, wide, kernel, stride, groups=wide)))
     y = squeeze_excite(y, max(1, x.channels // 4))
-    y = batch_norm(conv(y, channels, 1))
+    y = norm(conv(y, channels, 1))
     return stochastic_depth(y, drop) + x if stride == 1 and x.channels == channels else y
 
 
-@models.model("efficientnet_b4", inputs=models.image(3, 380, 380), source="arXiv 1905.11946",
-       optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
-       arguments={"width": 1.4, "depth": 1.8, "drop": 0.4},
-       reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),
-                "stages": ((1, 3, 1, 8, 2), (6, 3, 2, 8, 2), (6, 5, 2, 16, 2))})
 def efficientnet(image: Tensor, classes: int, width: float, depth: float, drop: float,
-                 stages: Tuple[Tuple[int, int, int, int, int], ...] = STAGES, stem: int = 32) -> Tensor:
+                 stages: Tuple[Tuple[int, int, int, int, int], ...] = STAGES, stem: int = 32,
+                 norm: Callable[..., Tensor] = batch_norm) -> Tensor:
     """`width` and `depth` scale the channels and the blocks of each stage of B0."""
     counts = [math.ceil(depth * blocks) for _, _, _, _, blocks in stages]
     done = 0
-    x = swish(batch_norm(conv(image, round_channels(width * stem), 3, stride=2)))
+    x = swish(norm(conv(image, round_channels(width * stem), 3, stride=2)))
     for number, (expansion, kernel, stride, channels, _) in enumerate(stages, start=1):
         with scope("stage{}".format(number)):
             for position in range(counts[number - 1]):
                 x = mobile_block(x, expansion, kernel, 1 if position else stride, round_channels(width * channels),
-                                 drop=0.2 * done / sum(counts))  # the deeper, the likelier to be dropped
+                                 drop=0.2 * done / sum(counts),  # the deeper, the likelier to be dropped
+                                 norm=norm)
                 done += 1
-    x = swish(batch_norm(conv(x, 4 * x.channels, 1)))
+    x = swish(norm(conv(x, 4 * x.channels, 1)))
     return linear(dropout(global_average_pool(x), drop), classes)
+
+
+for _name, _scale in SCALES.items():
+    models.model(
+        "efficientnet_" + _name, inputs=models.image(3, _scale["size"], _scale["size"]), source="arXiv 1905.11946",
+        optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
+        arguments={key: value for key, value in _scale.items() if key != "size"},
+        reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),
+                 "stages": ((1, 3, 1, 8, 2), (6, 3, 2, 8, 2), (6, 5, 2, 16, 2))})(efficientnet)

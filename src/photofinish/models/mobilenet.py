@@ -1,4 +1,11 @@
-"""MobileNetV2: Sandler et al. 2018, "Inverted Residuals and Linear Bottlenecks" (arXiv 1801.04381), as torchvision."""
+"""MobileNets: V1, Howard et al. 2017 (arXiv 1704.04861); V2, Sandler et al. 2018, "Inverted Residuals and Linear
+Bottlenecks" (arXiv 1801.04381).
+
+mobilenet_v1 is timm's mobilenetv1_100, mobilenet_v2 torchvision's: both pad one pixel on every side where they
+stride. keras.applications' have the same parameters, and the same work at 224, but pad an even image only below and on
+the right, so that their windows lie one pixel further. timm and Keras clip the V1's ReLU at 6, as the V2 does; Keras
+drops out before the V1's head, at a rate of 0.001.
+"""
 
 from typing import Tuple
 
@@ -7,7 +14,14 @@ from photofinish.graph import Tensor
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import batch_norm, block, conv, dropout, global_average_pool, linear, relu6, scope
 
-STAGES = (  # table 2: expansion, channels, blocks, stride of the first block
+V1_STAGES = (  # table 1: channels, blocks, stride of the first block
+    (64, 1, 1),
+    (128, 2, 2),
+    (256, 2, 2),
+    (512, 6, 2),
+    (1024, 2, 2),
+)
+V2_STAGES = (  # table 2: expansion, channels, blocks, stride of the first block
     (1, 16, 1, 1),
     (6, 24, 2, 2),
     (6, 32, 3, 2),
@@ -16,6 +30,26 @@ STAGES = (  # table 2: expansion, channels, blocks, stride of the first block
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 )
+
+
+@block
+def separable(x: Tensor, channels: int, stride: int) -> Tensor:
+    """A depthwise convolution, then a pointwise one."""
+    x = relu6(batch_norm(conv(x, x.channels, 3, stride, groups=x.channels)))
+    return relu6(batch_norm(conv(x, channels, 1)))
+
+
+@models.model(source="arXiv 1704.04861",
+       optimizer=SGD(learning_rate=4e-3),  # the V2 paper's: this one names no rate
+       reduced={"stages": ((8, 1, 1), (16, 2, 2)), "stem": 8, "shape": (3, 32, 32)})
+def mobilenet_v1(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int], ...] = V1_STAGES,
+                 stem: int = 32) -> Tensor:
+    x = relu6(batch_norm(conv(image, stem, 3, stride=2)))
+    for number, (channels, count, stride) in enumerate(stages, start=1):
+        with scope("stage{}".format(number)):
+            for position in range(count):
+                x = separable(x, channels, 1 if position else stride)
+    return linear(global_average_pool(x), classes)
 
 
 @block
@@ -32,7 +66,7 @@ def inverted_residual(x: Tensor, expansion: int, channels: int, stride: int) -> 
        optimizer=SGD(learning_rate=4e-3),  # the paper's 0.045 for 96 images, scaled to a batch of 8
        reduced={"stages": ((1, 8, 1, 1), (6, 12, 2, 2), (6, 16, 1, 1)), "stem": 8, "head": 32,
                 "shape": (3, 32, 32)})
-def mobilenet_v2(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int, int], ...] = STAGES,
+def mobilenet_v2(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int, int], ...] = V2_STAGES,
                  stem: int = 32, head: int = 1280) -> Tensor:
     x = relu6(batch_norm(conv(image, stem, 3, stride=2)))
     for number, (expansion, channels, count, stride) in enumerate(stages, start=1):

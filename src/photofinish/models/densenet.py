@@ -1,0 +1,58 @@
+"""DenseNet: Huang et al. 2016, "Densely Connected Convolutional Networks" (arXiv 1608.06993), as torchvision and timm.
+
+These are the paper's DenseNet-BC: bottlenecks, and transitions that halve the channels. keras.applications' differ in
+the constants of their normalisation only (epsilon 1.001e-5, momentum 0.99).
+"""
+
+from typing import Any, Tuple
+
+from photofinish import models
+from photofinish.graph import Tensor
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import (
+    average_pool,
+    batch_norm,
+    block,
+    concat,
+    conv,
+    global_average_pool,
+    linear,
+    max_pool,
+    relu,
+    scope,
+)
+
+
+@block
+def dense_layer(x: Tensor, growth: int) -> Tensor:
+    """Adds `growth` channels to those it sees."""
+    y = conv(relu(batch_norm(x)), 4 * growth, 1)
+    y = conv(relu(batch_norm(y)), growth, 3)
+    return concat(x, y)
+
+
+@block
+def transition(x: Tensor) -> Tensor:
+    return average_pool(conv(relu(batch_norm(x)), x.channels // 2, 1), 2)
+
+
+FACTS: Any = {
+    "source": "arXiv 1608.06993",
+    "optimizer": SGD(learning_rate=3e-3),  # the paper's 0.1 for 256 images, scaled to a batch of 8
+    "reduced": {"blocks": (2, 2), "growth": 4, "stem": 8, "shape": (3, 32, 32)},
+}
+
+
+@models.model("densenet169", arguments={"blocks": (6, 12, 32, 32)}, **FACTS)
+@models.model("densenet121", arguments={"blocks": (6, 12, 24, 16)}, **FACTS)
+def densenet(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: int = 32, stem: int = 64) -> Tensor:
+    """`blocks` dense layers per stage, with a transition between stages."""
+    x = relu(batch_norm(conv(image, stem, 7, stride=2)))
+    x = max_pool(x, 3, stride=2, padding=1)
+    for number, count in enumerate(blocks, start=1):
+        with scope("stage{}".format(number)):
+            for _ in range(count):
+                x = dense_layer(x, growth)
+            if number < len(blocks):
+                x = transition(x)
+    return linear(global_average_pool(relu(batch_norm(x))), classes)
