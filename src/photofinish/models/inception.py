@@ -1,0 +1,162 @@
+"""Inception v3: Szegedy et al. 2015, "Rethinking the Inception Architecture" (arXiv 1512.00567).
+
+inception_v3 is torchvision's, whose auxiliary head joins in training only; inception_v3_no_aux is torchvision's
+without it. inception_v3_keras is keras.applications': no head, no dropout, no scale in the normalisations (and
+Keras's constants), and average pools that leave their padding out of the mean, where torchvision's count it.
+The letters of the blocks are torchvision's.
+"""
+
+from functools import partial
+from typing import Any, Callable, Tuple
+
+from photofinish import models
+from photofinish.graph import Tensor, loss
+from photofinish.layers import Spec
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import (
+    Pair,
+    average_pool,
+    batch_norm,
+    block,
+    concat,
+    conv,
+    dropout,
+    global_average_pool,
+    linear,
+    max_pool,
+    relu,
+    scope,
+    training_only,
+)
+
+Convolution = Callable[..., Tensor]
+HALVING: Any = {"stride": 2, "padding": 0}  # how every Inception halves the image
+AUXILIARY_WEIGHT = 0.4  # of the auxiliary loss: torchvision's training script
+
+
+def conv_norm(x: Tensor, channels: int, kernel: Pair, width: float = 1.0, **windows: Any) -> Tensor:
+    """`width` scales the channels."""
+    return relu(batch_norm(conv(x, round(width * channels), kernel, **windows), epsilon=1e-3))
+
+
+def conv_norm_keras(x: Tensor, channels: int, kernel: Pair, width: float = 1.0, **windows: Any) -> Tensor:
+    y = conv(x, round(width * channels), kernel, **windows)
+    return relu(batch_norm(y, epsilon=1e-3, momentum=0.99, running_variance="population", scale=False))
+
+
+def branch(name: str, x: Tensor, convolution: Convolution, *steps: Tuple[int, Pair], **last: Any) -> Tensor:
+    """Convolutions of (channels, kernel) in a row, in a scope; `last` is said to the last one only."""
+    with scope(name):
+        for step in steps[:-1]:
+            x = convolution(x, *step)
+        return convolution(x, *steps[-1], **last)
+
+
+def forked(name: str, x: Tensor, convolution: Convolution, *steps: Tuple[int, Pair]) -> Tensor:
+    """As `branch`, but the last channels come twice side by side: from a 1x3 and a 3x1 convolution."""
+    with scope(name):
+        for step in steps[:-1]:
+            x = convolution(x, *step)
+        channels, _ = steps[-1]
+        return concat(convolution(x, channels, (1, 3)), convolution(x, channels, (3, 1)))
+
+
+def pooled(x: Tensor, channels: int, convolution: Convolution, count_padding: bool = False) -> Tensor:
+    with scope("pool"):
+        return convolution(average_pool(x, 3, stride=1, padding=1, count_padding=count_padding), channels, 1)
+
+
+def stem(x: Tensor, convolution: Convolution) -> Tensor:
+    """3x299x299 to 192x35x35."""
+    with scope("stem"):
+        x = convolution(x, 32, 3, **HALVING)
+        x = convolution(x, 32, 3, padding=0)
+        x = max_pool(convolution(x, 64, 3), 3, stride=2)
+        x = convolution(x, 80, 1)
+        return max_pool(convolution(x, 192, 3, padding=0), 3, stride=2)
+
+
+@block
+def inception_a(x: Tensor, pool: int, convolution: Convolution, count_padding: bool) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (64, 1)),
+        branch("five", x, convolution, (48, 1), (64, 5)),
+        branch("double", x, convolution, (64, 1), (96, 3), (96, 3)),
+        pooled(x, pool, convolution, count_padding))
+
+
+@block
+def inception_b(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("three", x, convolution, (384, 3), **HALVING),
+        branch("double", x, convolution, (64, 1), (96, 3), (96, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_c(x: Tensor, narrow: int, convolution: Convolution, count_padding: bool) -> Tensor:
+    """7x7 windows as 1x7 and 7x1 ones of `narrow` channels."""
+    return concat(
+        branch("single", x, convolution, (192, 1)),
+        branch("seven", x, convolution, (narrow, 1), (narrow, (1, 7)), (192, (7, 1))),
+        branch("double", x, convolution, (narrow, 1), (narrow, (7, 1)), (narrow, (1, 7)), (narrow, (7, 1)),
+               (192, (1, 7))),
+        pooled(x, 192, convolution, count_padding))
+
+
+@block
+def inception_d(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("three", x, convolution, (192, 1), (320, 3), **HALVING),
+        branch("seven", x, convolution, (192, 1), (192, (1, 7)), (192, (7, 1)), (192, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_e(x: Tensor, convolution: Convolution, count_padding: bool) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (320, 1)),
+        forked("three", x, convolution, (384, 1), (384, 3)),
+        forked("double", x, convolution, (448, 1), (384, 3), (384, 3)),
+        pooled(x, 192, convolution, count_padding))
+
+
+def auxiliary_head(x: Tensor, classes: int, convolution: Convolution) -> None:
+    """A second opinion half-way up, which only adds its loss; 5x5 windows need the 17x17 that 299x299 leaves here."""
+    with training_only(), scope("auxiliary"):
+        x = convolution(average_pool(x, 5, stride=3), 128, 1)
+        x = global_average_pool(convolution(x, 768, 5, padding=0))
+        loss(models.CROSS_ENTROPY, linear(x, classes), "label", Spec("", (), "int32"), AUXILIARY_WEIGHT)
+
+
+FACTS: Any = {
+    "inputs": models.image(3, 299, 299),
+    "source": "arXiv 1512.00567",
+    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 for 32 images, scaled to a batch of 8
+}
+THIN: Any = {"width": 0.05, "pools": (32,), "narrow": (128,), "last": 1}
+
+
+@models.model("inception_v3_keras", reduced=dict(THIN, shape=(3, 107, 107)),
+              arguments={"convolution": conv_norm_keras, "count_padding": False, "drop": 0.0}, **FACTS)
+@models.model("inception_v3_no_aux", reduced=dict(THIN, shape=(3, 107, 107)), **FACTS)
+@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(THIN, shape=(3, 299, 299)), **FACTS)
+def inception_v3(image: Tensor, classes: int, auxiliary: bool = False, convolution: Convolution = conv_norm,
+                 count_padding: bool = True, drop: float = 0.5, width: float = 1.0,
+                 pools: Tuple[int, ...] = (32, 64, 64), narrow: Tuple[int, ...] = (128, 160, 160, 192),
+                 last: int = 2) -> Tensor:
+    """One block A per entry of `pools`, one C per entry of `narrow`, and `last` blocks E."""
+    convolution = partial(convolution, width=width)
+    x = stem(image, convolution)
+    for channels in pools:
+        x = inception_a(x, channels, convolution, count_padding)
+    x = inception_b(x, convolution)
+    for channels in narrow:
+        x = inception_c(x, channels, convolution, count_padding)
+    if auxiliary:
+        auxiliary_head(x, classes, convolution)
+    x = inception_d(x, convolution)
+    for _ in range(last):
+        x = inception_e(x, convolution, count_padding)
+    x = global_average_pool(x)
+    return linear(dropout(x, drop) if drop else x, classes)

@@ -1,0 +1,98 @@
+"""Inception-ResNet v2: Szegedy et al. 2016, "Inception-v4, Inception-ResNet" (arXiv 1602.07261).
+
+inception_resnet_v2 is timm's and Cadene's; inception_resnet_v2_keras is keras.applications', whose normalisations
+have no scale and Keras's constants. All three take the stem of Inception v3, not the paper's, and none its dropout.
+"""
+
+from functools import partial
+from typing import Any, Tuple
+
+from photofinish import models
+from photofinish.graph import Tensor
+from photofinish.models.inception import HALVING, Convolution, branch, conv_norm, conv_norm_keras, pooled, stem
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import block, concat, conv, global_average_pool, linear, max_pool, relu, scale
+
+
+@block
+def mixed_a(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (96, 1)),
+        branch("five", x, convolution, (48, 1), (64, 5)),
+        branch("double", x, convolution, (64, 1), (96, 3), (96, 3)),
+        pooled(x, 64, convolution))
+
+
+def joined(x: Tensor, factor: float, *branches: Tensor) -> Tensor:
+    """x plus `factor` times its branches, brought to its channels: unscaled, training so wide a net is unstable."""
+    return x + scale(conv(concat(*branches), x.channels, 1, bias=True), factor)
+
+
+@block
+def inception_a(x: Tensor, convolution: Convolution) -> Tensor:
+    return relu(joined(
+        x, 0.17,
+        branch("single", x, convolution, (32, 1)),
+        branch("three", x, convolution, (32, 1), (32, 3)),
+        branch("double", x, convolution, (32, 1), (48, 3), (64, 3))))
+
+
+@block
+def reduction_a(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("three", x, convolution, (384, 3), **HALVING),
+        branch("double", x, convolution, (256, 1), (256, 3), (384, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_b(x: Tensor, convolution: Convolution) -> Tensor:
+    return relu(joined(
+        x, 0.1,
+        branch("single", x, convolution, (192, 1)),
+        branch("seven", x, convolution, (128, 1), (160, (1, 7)), (192, (7, 1)))))
+
+
+@block
+def reduction_b(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("wide", x, convolution, (256, 1), (384, 3), **HALVING),
+        branch("narrow", x, convolution, (256, 1), (288, 3), **HALVING),
+        branch("double", x, convolution, (256, 1), (288, 3), (320, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_c(x: Tensor, factor: float, convolution: Convolution) -> Tensor:
+    """Without the ReLU, which the last one does not have."""
+    return joined(
+        x, factor,
+        branch("single", x, convolution, (192, 1)),
+        branch("three", x, convolution, (192, 1), (224, (1, 3)), (256, (3, 1))))
+
+
+FACTS: Any = {
+    "inputs": models.image(3, 299, 299),
+    "source": "arXiv 1602.07261",
+    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
+    "reduced": {"blocks": (1, 1, 1), "width": 0.05, "shape": (3, 107, 107)},
+}
+
+
+@models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras}, **FACTS)
+@models.model("inception_resnet_v2", **FACTS)
+def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
+                        blocks: Tuple[int, int, int] = (10, 20, 9), width: float = 1.0) -> Tensor:
+    """`blocks` of the kinds A, B and C, and one more C whose branches are not scaled down."""
+    convolution = partial(convolution, width=width)
+    x = mixed_a(stem(image, convolution), convolution)
+    for _ in range(blocks[0]):
+        x = inception_a(x, convolution)
+    x = reduction_a(x, convolution)
+    for _ in range(blocks[1]):
+        x = inception_b(x, convolution)
+    x = reduction_b(x, convolution)
+    for _ in range(blocks[2]):
+        x = relu(inception_c(x, 0.2, convolution))
+    x = convolution(inception_c(x, 1.0, convolution), 1536, 1)
+    return linear(global_average_pool(x), classes)

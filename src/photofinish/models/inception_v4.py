@@ -1,0 +1,88 @@
+"""Inception v4: Szegedy et al. 2016, "Inception-v4, Inception-ResNet" (arXiv 1602.07261), as timm and Cadene build it.
+
+Neither keeps the paper's dropout in front of the classifier.
+"""
+
+from functools import partial
+from typing import Tuple
+
+from photofinish import models
+from photofinish.graph import Tensor
+from photofinish.models.inception import HALVING, Convolution, branch, conv_norm, forked, pooled
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import block, concat, global_average_pool, linear, max_pool, scope
+
+
+def stem(x: Tensor, convolution: Convolution) -> Tensor:
+    """Figure 3: 3x299x299 to 384x35x35; where the image shrinks, a pool and a convolution lie side by side."""
+    with scope("stem"):
+        x = convolution(x, 32, 3, **HALVING)
+        x = convolution(x, 32, 3, padding=0)
+        x = convolution(x, 64, 3)
+        x = concat(max_pool(x, 3, stride=2), convolution(x, 96, 3, **HALVING))
+        x = concat(
+            branch("three", x, convolution, (64, 1), (96, 3), padding=0),
+            branch("seven", x, convolution, (64, 1), (64, (1, 7)), (64, (7, 1)), (96, 3), padding=0))
+        return concat(convolution(x, 192, 3, **HALVING), max_pool(x, 3, stride=2))
+
+
+@block
+def inception_a(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (96, 1)),
+        branch("three", x, convolution, (64, 1), (96, 3)),
+        branch("double", x, convolution, (64, 1), (96, 3), (96, 3)),
+        pooled(x, 96, convolution))
+
+
+@block
+def reduction_a(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("three", x, convolution, (384, 3), **HALVING),
+        branch("double", x, convolution, (192, 1), (224, 3), (256, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_b(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (384, 1)),
+        branch("seven", x, convolution, (192, 1), (224, (1, 7)), (256, (7, 1))),
+        branch("double", x, convolution, (192, 1), (192, (7, 1)), (224, (1, 7)), (224, (7, 1)), (256, (1, 7))),
+        pooled(x, 128, convolution))
+
+
+@block
+def reduction_b(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("three", x, convolution, (192, 1), (192, 3), **HALVING),
+        branch("seven", x, convolution, (256, 1), (256, (1, 7)), (320, (7, 1)), (320, 3), **HALVING),
+        max_pool(x, 3, stride=2))
+
+
+@block
+def inception_c(x: Tensor, convolution: Convolution) -> Tensor:
+    return concat(
+        branch("single", x, convolution, (256, 1)),
+        forked("three", x, convolution, (384, 1), (256, 3)),
+        forked("double", x, convolution, (384, 1), (448, (3, 1)), (512, (1, 3)), (256, 3)),
+        pooled(x, 256, convolution))
+
+
+@models.model(inputs=models.image(3, 299, 299), source="arXiv 1602.07261",
+              optimizer=SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
+              reduced={"blocks": (1, 1, 1), "width": 0.05, "shape": (3, 107, 107)})
+def inception_v4(image: Tensor, classes: int, blocks: Tuple[int, int, int] = (4, 7, 3),
+                 width: float = 1.0) -> Tensor:
+    """`blocks` of the kinds A, B and C."""
+    convolution = partial(conv_norm, width=width)
+    x = stem(image, convolution)
+    for _ in range(blocks[0]):
+        x = inception_a(x, convolution)
+    x = reduction_a(x, convolution)
+    for _ in range(blocks[1]):
+        x = inception_b(x, convolution)
+    x = reduction_b(x, convolution)
+    for _ in range(blocks[2]):
+        x = inception_c(x, convolution)
+    return linear(global_average_pool(x), classes)

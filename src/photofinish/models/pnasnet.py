@@ -1,0 +1,96 @@
+"""PNASNet-5: Liu et al. 2017, "Progressive Neural Architecture Search" (arXiv 1712.00559).
+
+pnasnet5_large is timm's, pnasnet5_large_cadene Cadene's (pretrained-models.pytorch). They differ as the NASNets do (see
+`nasnet`): in what lies around an image that is halved, for which Cadene's net does 42,297,552 multiply-accumulates in
+vain, and in its dropout before the classifier. Neither has the paper's auxiliary head or drops paths.
+"""
+
+from functools import partial
+from typing import Any, Tuple
+
+from photofinish import models
+from photofinish.graph import Tensor
+from photofinish.models.nasnet import (
+    CADENE,
+    TIMM,
+    Adjustment,
+    Source,
+    Windows,
+    factorized_reduction,
+    projection,
+    same,
+    separable,
+    shifted,
+    symmetric,
+    untouched,
+)
+from photofinish.optimizers import SGD
+from photofinish.vocabulary import (
+    block,
+    concat,
+    conv,
+    dropout,
+    global_average_pool,
+    linear,
+    max_pool,
+    relu,
+    scope,
+)
+
+
+@block
+def cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustment, source: Source, stride: int = 1,
+         windows: Windows = symmetric) -> Tensor:
+    """Figure 1. `previous` is what the cell before took; `adjust` gives it the size and channels of this one."""
+    p = adjust(previous, channels, source)
+    h = projection(x, channels, source)
+
+    def convolved(x: Tensor, kernel: int) -> Tensor:
+        return separable(x, channels, kernel, source, stride, windows)
+
+    def largest(x: Tensor) -> Tensor:
+        return windows(x, 3, stride, partial(max_pool, kernel=3, stride=stride))
+
+    pooled = largest(p)
+    if pooled.channels != channels:  # in the first cell
+        pooled = source.norm(conv(pooled, channels, 1))
+    first = convolved(p, 5) + pooled
+    second = convolved(h, 7) + largest(h)
+    third = convolved(h, 5) + convolved(h, 3)
+    fourth = separable(third, channels, 3, source) + largest(h)
+    fifth = convolved(p, 3) + (h if stride == 1 else projection(h, channels, source, stride))
+    return concat(first, second, third, fourth, fifth)
+
+
+FACTS: Any = {
+    "inputs": models.image(3, 331, 331),
+    "source": "arXiv 1712.00559",
+    "optimizer": SGD(learning_rate=7.5e-3),  # as NASNet-A-Large: TF-slim's 0.015 for 16 images, scaled to a batch of 8
+    "reduced": {"stem": 6, "filters": 4, "cells": 1, "growth": 1, "shape": (3, 43, 43)},  # odd and even sizes as at 331
+}
+
+
+@models.model("pnasnet5_large_cadene", **FACTS, arguments={
+    "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
+@models.model("pnasnet5_large", **FACTS)
+def pnasnet5(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,
+             stem: int = 96, filters: int = 216, cells: int = 4, growth: int = 2) -> Tensor:
+    """Two cells that halve the image, then three stages of `cells`; the first of the later stages halves it too.
+
+    `filters` are the channels within a cell of the first stage; they grow by `growth` from stage to stage, in the stem
+    too.
+    """
+    with scope("stem"):
+        x = source.norm(conv(image, stem, 3, stride=2, padding=0))
+        previous, x = x, cell(x, x, filters // growth ** 2, untouched, source, 2, windows[0])
+        previous, x = x, cell(x, previous, filters // growth, factorized_reduction, source, 2, windows[1])
+    halved = True
+    for stage in range(3):
+        with scope("stage{}".format(stage + 1)):
+            for position in range(cells):
+                adjust = factorized_reduction if halved else projection
+                halved = stage > 0 and position == 0
+                previous, x = x, cell(x, previous, filters * growth ** stage, adjust, source,
+                                      *((2, windows[stage + 1]) if halved else (1, symmetric)))
+    x = global_average_pool(relu(x))
+    return linear(dropout(x, source.drop) if source.drop else x, classes)
