@@ -16,7 +16,7 @@ from photofinish.graph import ModelError, Tensor, apply, block, scope, training_
 
 __all__ = [
     "ModelError", "adaptive_average_pool", "additive_attention", "attention", "average_pool", "batch_norm", "block",
-    "channel_scale", "class_token", "clip", "concat", "conv", "conv_transpose", "dropout", "embedding",
+    "channel_scale", "class_token", "clip", "concat", "conv", "conv_transpose", "dropout", "elu", "embedding",
     "embedding_bag", "flatten", "gelu", "global_average_pool", "gru", "image_to_sequence", "layer_norm", "leaky_relu",
     "learned_positions", "linear", "local_response_norm", "lstm", "masked_mean", "matmul", "max_pool", "pad",
     "pairwise_dots", "relu", "relu6", "rows_to_sequence", "scale", "scan", "scope", "select", "sequence_conv",
@@ -129,8 +129,11 @@ def concat(*tensors: Tensor, axis: str = "C", name: str = "") -> Tensor:
     return _one(layers.Concat(axis), *tensors, name=name)
 
 
-def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "") -> Tensor:
-    return _one(layers.Embedding(vocabulary, features), ids, name=name)
+def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "", weight: str = "",
+              gain: float = 1.0) -> Tensor:
+    """Rows of a table. `weight` names an existing parameter to share (tied weights)."""
+    share = {"weight": weight} if weight else None
+    return _one(layers.Embedding(vocabulary, features, gain), ids, name=name, share=share)
 
 
 def masked_mean(x: Tensor, mask: Tensor, name: str = "") -> Tensor:
@@ -172,6 +175,10 @@ def local_response_norm(x: Tensor, size: int, alpha: float = 1e-4, beta: float =
 
 def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "") -> Tensor:
     return _one(layers.LeakyRelu(alpha), x, name=name)
+
+
+def elu(x: Tensor, alpha: float = 1.0, name: str = "") -> Tensor:
+    return _one(layers.Elu(alpha), x, name=name)
 
 
 # Constants, parts, and learned vectors

@@ -2,14 +2,26 @@
 
 A layer means what the ONNX operator named in its docstring means. Shapes are per sample: the batch
 axis is never part of a `Spec`. Axes are spelled with one letter each ("CHW" for an image, "TC" for a
-sequence); the canonical order is channels first, whatever a framework chooses on its own device.
+sequence, "TU" for a matrix over positions); the canonical order is channels first, whatever a framework
+chooses on its own device.
 
 One file per family here, and one of the same name in each framework's part (frameworks/_torch, ...).
 """
 
 from typing import Dict, Iterator, Type
 
-from photofinish.layers.activation import Clip, Dropout, Gelu, LeakyRelu, Relu, Sigmoid, StochasticDepth, Swish, Tanh
+from photofinish.layers.activation import (
+    Clip,
+    Dropout,
+    Elu,
+    Gelu,
+    LeakyRelu,
+    Relu,
+    Sigmoid,
+    StochasticDepth,
+    Swish,
+    Tanh,
+)
 from photofinish.layers.arithmetic import (
     Add,
     ChannelScale,
@@ -62,6 +74,7 @@ __all__ = [
     "ConvTranspose",
     "Dropout",
     "Elementwise",
+    "Elu",
     "Embedding",
     "EmbeddingBag",
     "Flatten",

@@ -66,6 +66,13 @@ class LeakyRelu(Elementwise):
 
 
 @dataclass(frozen=True)
+class Elu(Elementwise):
+    """ONNX Elu: x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015, arXiv 1511.07289)."""
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True)
 class Gelu(Elementwise):
     """ONNX Gelu: x * Phi(x) (Hendrycks & Gimpel 2016, arXiv 1606.08415). `approximate` is "none" (erf) or "tanh"."""
 

@@ -68,6 +68,8 @@ class Pad(Layer):
     def outputs(self, *inputs: Spec) -> Tuple[Spec, ...]:
         (spec,) = inputs
         top, left, bottom, right = self.padding
+        if min(spec.size("H") + min(top, 0) + min(bottom, 0), spec.size("W") + min(left, 0) + min(right, 0)) < 1:
+            raise ValueError("padding {} crops all of an image {}".format(self.padding, spec.shape))
         return (spec.resized(H=spec.size("H") + top + bottom, W=spec.size("W") + left + right),)
 
 
@@ -143,4 +145,5 @@ class ChannelScale(Elementwise):
     initial: float = 1.0
 
     def parameters(self, *inputs: Spec) -> Tuple[Parameter, ...]:
-        return (Parameter("weight", (inputs[0].size("C"),), "ones", gain=self.initial),)
+        axis = 0 if inputs[0].flattened else None
+        return (Parameter("weight", (inputs[0].size("C"),), "ones", gain=self.initial, feature_axis=axis),)

@@ -50,16 +50,26 @@ class LayerNorm(Elementwise):
 
     def parameters(self, *inputs: Spec) -> Tuple[Parameter, ...]:
         shape = (inputs[0].size("C"),)
-        weight = (Parameter("weight", shape, "ones"),) if self.scale else ()
-        return weight + ((Parameter("bias", shape, "zeros"),) if self.center else ())
+        axis = 0 if inputs[0].flattened else None
+        weight = (Parameter("weight", shape, "ones", feature_axis=axis),) if self.scale else ()
+        return weight + ((Parameter("bias", shape, "zeros", feature_axis=axis),) if self.center else ())
 
 
 @dataclass(frozen=True)
-class LocalResponseNorm(Elementwise):
+class LocalResponseNorm(Layer):
     """ONNX LRN of an image: y = x / (bias + alpha / size * s) ** beta, with s the sum of squares over the
-    `size` channels around (Krizhevsky et al. 2012, section 3.3, whose alpha is this alpha / size)."""
+    `size` channels around (Krizhevsky et al. 2012, section 3.3, whose alpha is this alpha / size).
+
+    Where `size` is even, one channel more after the middle than before it.
+    """
 
     size: int
     alpha: float = 1e-4
     beta: float = 0.75
     bias: float = 1.0
+
+    def outputs(self, *inputs: Spec) -> Tuple[Spec, ...]:
+        (spec,) = inputs
+        if spec.axes != "CHW":
+            raise ValueError("normalises an image CHW, got axes {}".format(spec.axes))
+        return (spec,)

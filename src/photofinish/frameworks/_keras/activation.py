@@ -16,6 +16,8 @@ RULES: Rules = {
     layers.Sigmoid: lambda use: [use.keras("Activation", "sigmoid")],
     layers.Tanh: lambda use: [use.keras("Activation", "tanh")],
     layers.Swish: lambda use: [use.keras("Activation", "silu")],
+    layers.LeakyRelu: lambda use: [use.keras("LeakyReLU", use.layer.alpha)],
+    layers.Elu: lambda use: [use.keras("ELU", use.layer.alpha)],
     layers.Dropout: lambda use: [use.keras("Dropout", use.layer.rate)],
     layers.StochasticDepth: lambda use: [use.keras(
         "Dropout", use.layer.rate, noise_shape=(None,) + (1,) * len(use.spec.axes))],

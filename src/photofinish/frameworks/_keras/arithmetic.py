@@ -1,5 +1,7 @@
 """Sums, products, and layers that only move values."""
 
+import numpy as np
+
 from photofinish import layers
 from photofinish.frameworks._keras.use import Printed, Rules, Use, call, native_axes
 
@@ -17,11 +19,30 @@ def _flatten(use: Use) -> Printed:
     return permute + [use.keras("Flatten")]
 
 
+def _pad(use: Use) -> Printed:
+    top, left, bottom, right = use.layer.padding
+    sides = ((top, bottom), (left, right))
+    cropped, padded = (tuple(tuple(max(0, sign * amount) for amount in pair) for pair in sides) for sign in (-1, 1))
+    printed = [] if not np.any(cropped) else [
+        call("layers.Cropping2D", cropped, name=use.name + ".cropping") + "({0})"]
+    return printed if printed and not np.any(padded) else printed + [use.keras("ZeroPadding2D", padded)]
+
+
+def _slice(use: Use) -> Printed:
+    axes, layer = native_axes(use.spec.axes), use.layer
+    stop = layer.stop if layer.stop < use.spec.size(layer.axis) else ""
+    before = "..., " if axes[-1] == layer.axis else ":, " * (1 + axes.index(layer.axis))
+    return ["{{0}}[{}{}:{}]".format(before, layer.start or "", stop)]
+
+
 RULES: Rules = {
     layers.Add: lambda use: [use.merge("Add")],
     layers.Multiply: lambda use: [use.merge("Multiply")],
     layers.Concat: _concat,
     layers.Flatten: _flatten,
+    layers.Scale: lambda use: ["{!r} * {{0}}".format(use.layer.factor)],
+    layers.Pad: _pad,
+    layers.Slice: _slice,
     layers.Stack: lambda use: ["ops.stack([{}], axis=1)".format(", ".join(
         "{{{}}}".format(i) for i in range(len(use.specs))))],
 }

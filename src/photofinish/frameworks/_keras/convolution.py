@@ -1,7 +1,7 @@
 """Convolutions."""
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Printed, Rules, Use, square
+from photofinish.frameworks._keras.use import Printed, Rules, Use, call, square
 from photofinish.frameworks._keras.windows import padding, zero_padding
 from photofinish.layers import Spec
 
@@ -28,4 +28,17 @@ def _conv(use: Use) -> Printed:
     return ([] if same else zero_padding(use, amounts)) + [body] + thinned
 
 
-RULES: Rules = {layers.Conv: _conv}
+def _conv_transpose(use: Use) -> Printed:
+    layer = use.layer
+    crops = [(layer.padding[axis], layer.padding[2 + axis]) for axis in (0, 1)]
+    over = [kernel - stride for kernel, stride in zip(layer.kernel, layer.stride)]  # beyond an image of size * stride
+    same = all(more >= 0 and crop == (more // 2, more - more // 2) for crop, more in zip(crops, over))
+    body = use.keras("Conv2DTranspose", layer.channels, square(layer.kernel), strides=square(layer.stride, 1),
+                     padding="same" if same and any(over) else None, use_bias=None if layer.bias else False)
+    ends = tuple((first, last + max(0, -more)) for (first, last), more in zip(crops, over))  # Keras fills the stride
+    if same or not any(map(any, ends)):
+        return [body]
+    return [body, call("layers.Cropping2D", ends, name=use.name + ".cropping") + "({0})"]
+
+
+RULES: Rules = {layers.Conv: _conv, layers.ConvTranspose: _conv_transpose}

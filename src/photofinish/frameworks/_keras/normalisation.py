@@ -1,10 +1,31 @@
 """Normalisations."""
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Rules
+from photofinish.frameworks._keras.use import Rules, call
 
 RULES: Rules = {
     layers.BatchNorm: lambda use: [use.keras(
         "BatchNormalization", momentum=use.layer.momentum, epsilon=use.layer.epsilon,
         center=None if use.layer.center else False, scale=None if use.layer.scale else False)],
+    layers.LocalResponseNorm: lambda use: [call(
+        "LocalResponseNorm", use.layer.size, use.layer.alpha, use.layer.beta, use.layer.bias, name=use.name) + "({0})"],
+}
+
+HELPERS = {
+    "LocalResponseNorm": '''
+class LocalResponseNorm(layers.Layer):
+    """Divides by a power of the mean square of the channels around. TensorFlow's own has no float64, and only
+    windows with a middle."""
+
+    def __init__(self, size, alpha, beta, bias, **options):
+        super().__init__(**options)
+        self.size, self.alpha, self.beta, self.bias = size, alpha, beta, bias
+
+    def call(self, x):
+        if self.size % 2 and x.dtype != tf.float64:
+            return tf.nn.local_response_normalization(x, self.size // 2, self.bias, self.alpha / self.size, self.beta)
+        squares = tf.pad(x * x, ((0, 0), (0, 0), (0, 0), ((self.size - 1) // 2, self.size // 2)))
+        total = sum(squares[..., i:i + x.shape[-1]] for i in range(self.size))
+        return x * (self.bias + self.alpha / self.size * total) ** -self.beta
+''',
 }

@@ -24,13 +24,15 @@ def feature_orders(graph: Graph) -> Dict[str, np.ndarray]:
     """Tensors whose features lie in another order than the canonical one, because an image was flattened
     channels last: native feature i is canonical feature order[i]. Absent: the canonical order.
 
-    Only layers whose parameters can be permuted instead may see such a tensor: where another one would,
+    Only layers whose parameters can be permuted instead may see such a tensor: where another one would (a Slice),
     the flattened image is transposed first (`Writer` prints a Permute) and the tensor is not in here.
     """
     fixed = {term.prediction for term in graph.losses}  # labels count classes
     shared = shared_nodes(graph)
     for node in reversed(graph.nodes):
-        follows = isinstance(node.layer, (layers.Elementwise, layers.BatchNorm, layers.Flatten))
+        own = node.layer.parameters(*graph.input_specs(node))
+        follows = isinstance(node.layer, (layers.Elementwise, layers.BatchNorm, layers.Flatten)) and all(
+            each.feature_axis is not None for each in own)
         permutable = isinstance(node.layer, layers.Linear) and owns(node) and node.name not in shared
         if not (follows or permutable) or (follows and node.outputs[0] in fixed):
             fixed.update(node.inputs)

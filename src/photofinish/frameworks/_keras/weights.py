@@ -69,6 +69,8 @@ def places(graph: Graph, model: Any) -> Dict[str, Place]:
                 view, axes = (layer.groups, -1) + layer.kernel, (2, 3, 0, 1)
             else:
                 axes = (2, 3, 1, 0)
+        elif isinstance(layer, layers.ConvTranspose) and own == "weight":
+            axes = (2, 3, 1, 0)  # (C, channels, height, width) -> HW, channels, C
         elif isinstance(layer, layers.Linear) and own == "weight":
             axes = (1, 0)
         found["{}/{}.{}".format(group, path, own)] = Place(

@@ -35,4 +35,29 @@ def conv(use: Use, x: np.ndarray) -> Ruled:
     return y, pull
 
 
-RULES: Rules = {layers.Conv: conv}
+def conv_transpose(use: Use, x: np.ndarray) -> Ruled:
+    (out,) = use.layer.outputs(use.specs[0])
+    back = layers.Conv(x.shape[1], use.layer.kernel, use.layer.stride, use.layer.padding)  # whose gradient this is
+    windows = Windows(Use(back, (out,), {}, {}, use.training, use.generator))
+    weight = use.parameters["weight"]
+    matrix, positions = weight.reshape(len(weight), -1), x.reshape(x.shape[:2] + (-1,))
+    cut = (1, weight.shape[1]) + tuple(use.layer.kernel) + windows.count
+    y = np.concatenate([windows.add_back((matrix.T @ sample).reshape(cut)) for sample in positions])
+    if use.layer.bias:
+        y += use.parameters["bias"][:, None, None]
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        seen = windows.cut(gradient)
+        total, inputs = np.zeros_like(matrix), np.empty_like(positions)
+        for n in range(len(x)):
+            columns = seen[n].reshape(matrix.shape[1], -1)
+            total += positions[n] @ columns.T
+            inputs[n] = matrix @ columns
+        use.gradients["weight"] = total.reshape(weight.shape)
+        use.gradients["bias"] = gradient.sum((0, 2, 3))
+        return (inputs.reshape(x.shape),)
+
+    return y, pull
+
+
+RULES: Rules = {layers.Conv: conv, layers.ConvTranspose: conv_transpose}

@@ -11,12 +11,24 @@ def _clip(layer: layers.Clip, spec: Spec) -> Native:
     return Native("F.hardtanh({0}, %r, %r{inplace})" % (layer.low, layer.high))
 
 
+def _leaky_relu(layer: layers.LeakyRelu, spec: Spec) -> Native:
+    # in place, backward tells the sides apart by the sign of the result
+    return Native("F.leaky_relu({0}, %r%s)" % (layer.alpha, "{inplace}" if layer.alpha > 0 else ""))
+
+
+def _elu(layer: layers.Elu, spec: Spec) -> Native:
+    return Native("F.elu({0}%s%s)" % ("" if layer.alpha == 1 else ", %r" % layer.alpha,
+                                      "{inplace}" if layer.alpha > 0 else ""))
+
+
 RULES: Rules = {
     layers.Relu: plain("F.relu({0}{inplace})"),
     layers.Clip: _clip,
     layers.Sigmoid: plain("torch.sigmoid({0})"),
     layers.Tanh: plain("torch.tanh({0})"),
     layers.Swish: plain("F.silu({0})"),
+    layers.LeakyRelu: _leaky_relu,
+    layers.Elu: _elu,
     layers.Dropout: lambda layer, spec: Native("{self}({0})", write("nn.Dropout", layer.rate)),
     layers.StochasticDepth: lambda layer, spec: Native("{self}({0})", write("StochasticDepth", layer.rate)),
 }

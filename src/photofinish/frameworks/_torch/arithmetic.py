@@ -2,6 +2,21 @@
 
 from photofinish import layers
 from photofinish.frameworks._torch.native import Native, Rules, plain
+from photofinish.layers import Spec
+
+
+def _pad(layer: layers.Pad, spec: Spec) -> Native:
+    top, left, bottom, right = layer.padding
+    if max(layer.padding) > 0 or not any(layer.padding):
+        return Native("F.pad({0}, %r)" % ((left, right, top, bottom),))
+    return Native("{0}[:, :, %s:%s, %s:%s]" % (-top or "", bottom or "", -left or "", right or ""))  # a view
+
+
+def _slice(layer: layers.Slice, spec: Spec) -> Native:
+    axis = spec.axes.index(layer.axis)
+    stop = layer.stop if layer.stop < spec.shape[axis] else ""
+    return Native("{0}[%s%s:%s]" % (":, " * (1 + axis), layer.start or "", stop))
+
 
 RULES: Rules = {
     layers.Flatten: plain("torch.flatten({0}, 1)"),
@@ -9,6 +24,9 @@ RULES: Rules = {
     layers.Multiply: plain("{0} * {1}"),
     layers.Concat: lambda layer, *specs: Native("torch.cat((%s), %d)" % (
         ", ".join("{%d}" % i for i in range(len(specs))), 1 + specs[0].axes.index(layer.axis))),
+    layers.Scale: lambda layer, spec: Native("%r * {0}" % layer.factor),
+    layers.Pad: _pad,
+    layers.Slice: _slice,
     layers.Stack: lambda layer, *specs: Native("torch.stack((%s), 1)" % ", ".join(
         "{%d}" % i for i in range(len(specs)))),
 }

@@ -13,4 +13,13 @@ def _conv(layer: layers.Conv, spec: Spec) -> Native:
     return Native("{self}({0})" if even else "{self}(F.pad({0}, %r))" % ((left, right, top, bottom),), module)
 
 
-RULES: Rules = {layers.Conv: _conv}
+def _conv_transpose(layer: layers.ConvTranspose, spec: Spec) -> Native:
+    top, left, bottom, right = layer.padding
+    less = (top - bottom, left - right)  # PyTorch crops alike on all sides, and by output_padding less at the ends
+    native = all(0 <= each < stride for each, stride in zip(less, layer.stride))
+    module = write("nn.ConvTranspose2d", spec.size("C"), layer.channels, layer.kernel, stride=layer.stride,
+                   padding=(top, left) if native else 0, output_padding=less if native else 0, bias=layer.bias)
+    return Native("{self}({0})" if native else "F.pad({self}({0}), %r)" % ((-left, -right, -top, -bottom),), module)
+
+
+RULES: Rules = {layers.Conv: _conv, layers.ConvTranspose: _conv_transpose}

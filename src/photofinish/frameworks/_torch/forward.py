@@ -1,5 +1,6 @@
 """The statements of a forward."""
 
+import re
 from collections import Counter, OrderedDict
 from itertools import chain, groupby
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -20,9 +21,11 @@ class Step(NamedTuple):
 
 
 VARIABLES = ["x", "y", "z", "u", "v", "w"] + ["x{}".format(i) for i in range(1, 1000)]
-BINARY = (layers.Add, layers.Multiply)
-SPARE = (layers.Conv, layers.Linear, layers.BatchNorm, layers.Add)  # their backward does not read their output
-ENDS = (layers.Relu, layers.LeakyRelu, layers.Clip, layers.Swish, layers.Gelu, None)  # they end a line; so does a scope
+BINARY = (layers.Add, layers.Multiply, layers.Scale)  # their text is nested as an argument of a call only
+# New memory that the backward does not read. A view of it (Slice, Select, Flatten ...) is not in here, and what
+# something else still reads, through a view or not, is never overwritten: it is read twice.
+SPARE = (layers.Conv, layers.ConvTranspose, layers.Linear, layers.BatchNorm, layers.Add)
+ENDS = (layers.Relu, layers.LeakyRelu, layers.Elu, layers.Clip, layers.Swish, layers.Gelu, None)  # of a line, as scopes
 
 
 class Forward:
@@ -79,8 +82,17 @@ class Forward:
 
     def _nests(self, step: Step, following: Step, text: str) -> bool:
         name = step.outputs[0]
+        if name not in following.inputs:
+            return False
         added_to = following.kind is layers.Add and name in self.spare
-        both_binary = step.kind in BINARY and following.kind in BINARY
+        summand = step.kind is layers.Scale and following.kind is layers.Add
+        bare = step.kind in BINARY and not summand and not _is_argument(
+            following.native.call, following.inputs.index(name))
         whole = step.kind in ENDS and following.outputs and following.kind is not layers.Add
-        return (len(step.outputs) == 1 and self.reads[name] == 1 and name in following.inputs
-                and not added_to and not both_binary and not whole and len(text) <= 64)
+        return (len(step.outputs) == 1 and self.reads[name] == 1
+                and not added_to and not bare and not whole and len(text) <= 64)
+
+
+def _is_argument(call: str, index: int) -> bool:
+    """Whether that input stands alone there (`f({0}, 1)`), so that an expression needs no parentheses."""
+    return re.search(r"(\(|, |^return )\{%d\}(\)|,|\{inplace\}|$)" % index, call) is not None

@@ -13,8 +13,9 @@ class Native(NamedTuple):
 
 
 DEFAULTS: Dict[str, Any] = {  # PyTorch's own: an argument that equals it is not written
-    "stride": 1, "padding": 0, "dilation": 1, "groups": 1, "bias": True, "ceil_mode": False, "affine": True,
-    "count_include_pad": True, "eps": 1e-5, "momentum": 0.1, "label_smoothing": 0.0, "ignore_index": -100}
+    "stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1, "bias": True, "ceil_mode": False,
+    "affine": True, "count_include_pad": True, "eps": 1e-5, "momentum": 0.1, "label_smoothing": 0.0,
+    "ignore_index": -100}
 
 
 def write(function: str, *arguments: Any, **named: Any) -> str:

@@ -15,4 +15,11 @@ def _batch_norm(layer: layers.BatchNorm, spec: Spec) -> Native:
                   if len(frozen) == 1 else ())
 
 
-RULES: Rules = {layers.BatchNorm: _batch_norm}
+def _local_response_norm(layer: layers.LocalResponseNorm, spec: Spec) -> Native:
+    turned = layer.size % 2 == 0  # an even window of PyTorch's has one channel more before its middle, not after
+    call = write("F.local_response_norm", "torch.flip({0}, (1,))" if turned else "{0}", layer.size, alpha=layer.alpha,
+                 beta=layer.beta, k=layer.bias)
+    return Native("torch.flip(%s, (1,))" % call if turned else call)
+
+
+RULES: Rules = {layers.BatchNorm: _batch_norm, layers.LocalResponseNorm: _local_response_norm}
