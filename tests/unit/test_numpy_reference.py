@@ -220,9 +220,9 @@ def scan_by_hand(use: Use, carry: np.ndarray, sequence: np.ndarray) -> tuple[np.
 
 
 def cross_entropy(use: Use, logits: np.ndarray, label: np.ndarray) -> np.ndarray:
-    smoothing, classes = use.layer.label_smoothing, logits.shape[1]
+    smoothing, classes, logits = use.layer.label_smoothing, use.specs[0].size("C"), channels_last(use, logits)
     wanted = (1 - smoothing) * np.eye(classes)[label] + smoothing / classes
-    return np.sum(wanted * -special.log_softmax(logits, axis=1), axis=1)
+    return np.sum(wanted * -special.log_softmax(logits, axis=-1), axis=-1)
 
 
 DEFINITIONS = {

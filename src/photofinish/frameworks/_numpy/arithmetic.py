@@ -66,7 +66,7 @@ def slice_axis(use: Use, x: np.ndarray) -> Ruled:
 def select(use: Use, x: np.ndarray) -> Ruled:
     axis = use.axis(use.layer.axis)
 
-    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+    def pull(gradient: np.ndarray) -> Sequence[np.ndarray]:
         inputs = np.zeros_like(x)
         np.moveaxis(inputs, axis, 0)[use.layer.index] = gradient
         return (inputs,)
@@ -82,14 +82,21 @@ def channel_scale(use: Use, x: np.ndarray) -> Ruled:
     weight = use.parameters["weight"].reshape(tuple(
         -1 if axis == use.axis("C") else 1 for axis in range(x.ndim)))
 
-    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+    def pull(gradient: np.ndarray) -> Sequence[np.ndarray]:
         use.gradients["weight"] = (gradient * x).sum(use.axes_but_channels())
         return (gradient * weight,)
 
     return x * weight, pull
 
 
+def rows_to_sequence(use: Use, x: np.ndarray) -> Ruled:
+    rows = x.transpose(0, 2, 3, 1)
+    return rows.reshape(rows.shape[:2] + (-1,)), lambda gradient: (
+        gradient.reshape(rows.shape).transpose(0, 3, 1, 2),)
+
+
 RULES: Rules = {
+    layers.RowsToSequence: rows_to_sequence,
     layers.Add: add, layers.Multiply: multiply, layers.Flatten: flatten, layers.Concat: concat, layers.Stack: stack,
     layers.Scale: scale, layers.Pad: pad, layers.Slice: slice_axis,
     layers.Select: select, layers.ImageToSequence: image_to_sequence, layers.ChannelScale: channel_scale,
