@@ -34,10 +34,12 @@ class Linear(Layer):
 
 @dataclass(frozen=True)
 class Embedding(Layer):
-    """ONNX Gather of rows of a table. Weight: (vocabulary, features). Input: integers below `vocabulary`."""
+    """ONNX Gather of rows of a table. Weight: (vocabulary, features), which starts with a standard deviation of `gain`.
+    Input: integers below `vocabulary`."""
 
     vocabulary: int
     features: int
+    gain: float = 1.0
 
     def outputs(self, *inputs: Spec) -> Tuple[Spec, ...]:
         (spec,) = inputs
@@ -46,7 +48,7 @@ class Embedding(Layer):
         return (Spec(spec.axes + "C", spec.shape + (self.features,)),)
 
     def parameters(self, *inputs: Spec) -> Tuple[Parameter, ...]:
-        return (Parameter("weight", (self.vocabulary, self.features), "unit_normal"),)
+        return (Parameter("weight", (self.vocabulary, self.features), "unit_normal", gain=self.gain),)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ RULES: Rules = {
     layers.Dropout: lambda use: [use.keras("Dropout", use.layer.rate)],
     layers.StochasticDepth: lambda use: [use.keras(
         "Dropout", use.layer.rate, noise_shape=(None,) + (1,) * len(use.spec.axes))],
+    layers.Gelu: lambda use: [use.keras("Activation", "gelu") if use.layer.approximate == "none"
+                              else "ops.gelu({0}, approximate=True)"],
 }
 
 HELPERS = {

@@ -35,6 +35,11 @@ def _slice(use: Use) -> Printed:
     return ["{{0}}[{}{}:{}]".format(before, layer.start or "", stop)]
 
 
+def _select(use: Use) -> Printed:
+    position = native_axes(use.spec.axes).index(use.layer.axis)
+    return ["{{0}}[{}{}]".format(":, " * (1 + position), use.layer.index)]
+
+
 RULES: Rules = {
     layers.Add: lambda use: [use.merge("Add")],
     layers.Multiply: lambda use: [use.merge("Multiply")],
@@ -45,4 +50,21 @@ RULES: Rules = {
     layers.Slice: _slice,
     layers.Stack: lambda use: ["ops.stack([{}], axis=1)".format(", ".join(
         "{{{}}}".format(i) for i in range(len(use.specs))))],
+    layers.Select: _select,
+    layers.ImageToSequence: lambda use: [use.keras("Reshape", use.out.shape)],
+    layers.ChannelScale: lambda use: [call("ChannelScale", use.spec.size("C"), name=use.name) + "({0})"],
+}
+
+HELPERS = {
+    "ChannelScale": '''
+class ChannelScale(layers.Layer):
+    """A learned factor per channel (LayerScale)."""
+
+    def __init__(self, channels, **options):
+        super().__init__(**options)
+        self.weight = self.add_weight(shape=(channels,), initializer="ones", name="weight")
+
+    def call(self, x):
+        return x * self.weight
+''',
 }

@@ -1,7 +1,7 @@
 """Products with a weight, and tables that are looked up or added."""
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Rules
+from photofinish.frameworks._keras.use import Rules, call
 
 RULES: Rules = {
     layers.Linear: lambda use: [use.keras("Dense", use.layer.features, use_bias=None if use.layer.bias else False)],
@@ -10,6 +10,10 @@ RULES: Rules = {
                                       "ops.sum({0}, axis=1)"],
     layers.MatMul: lambda use: ["ops.matmul({0}, {1})"],
     layers.PairwiseDots: lambda use: ["pairwise_dots({0})"],
+    layers.ClassToken: lambda use: [call("ClassToken", use.spec.size("C"), name=use.name) + "({0})"],
+    layers.LearnedPositions: lambda use: [
+        call("LearnedPositions", use.layer.length, use.spec.size("C"), name=use.name) + "({0})"],
+    layers.SinusoidalPositions: lambda use: [call("{0} + sinusoids", *use.spec.shape)],
 }
 
 LOWERED = {
@@ -39,5 +43,36 @@ def pairwise_dots(x):
     pairs = np.flatnonzero(np.tri(count, k=-1))
     products = ops.matmul(x, ops.transpose(x, (0, 2, 1)))
     return ops.take(ops.reshape(products, (-1, count * count)), pairs, axis=1)
+''',
+    "ClassToken": '''
+class ClassToken(layers.Layer):
+    """A learned vector in front of a sequence."""
+
+    def __init__(self, features, **options):
+        super().__init__(**options)
+        self.weight = self.add_weight(shape=(features,), initializer="zeros", name="weight")
+
+    def call(self, x):
+        token = ops.broadcast_to(self.weight, (ops.shape(x)[0], 1, x.shape[2]))
+        return ops.concatenate([token, x], axis=1)
+''',
+    "LearnedPositions": '''
+class LearnedPositions(layers.Layer):
+    """Adds a learned vector to each position."""
+
+    def __init__(self, length, features, **options):
+        super().__init__(**options)
+        initializer = keras.initializers.RandomNormal(stddev=0.02)
+        self.weight = self.add_weight(shape=(length, features), initializer=initializer, name="weight")
+
+    def call(self, x):
+        return x + self.weight[:x.shape[1]]
+''',
+    "sinusoids": '''
+def sinusoids(length, features):
+    """Sines and cosines of the position, of wavelengths from 2 pi to 20,000 pi: a constant."""
+    angles = np.outer(np.arange(length), 1e4 ** (-np.arange(0, features, 2) / features))
+    table = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(length, features)
+    return table.astype(keras.config.floatx())
 ''',
 }

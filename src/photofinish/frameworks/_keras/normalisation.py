@@ -9,6 +9,9 @@ RULES: Rules = {
         center=None if use.layer.center else False, scale=None if use.layer.scale else False)],
     layers.LocalResponseNorm: lambda use: [call(
         "LocalResponseNorm", use.layer.size, use.layer.alpha, use.layer.beta, use.layer.bias, name=use.name) + "({0})"],
+    layers.LayerNorm: lambda use: [use.keras(
+        "LayerNormalization", epsilon=use.layer.epsilon, center=None if use.layer.center else False,
+        scale=None if use.layer.scale else False)],
 }
 
 HELPERS = {

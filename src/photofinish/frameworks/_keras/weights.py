@@ -10,8 +10,9 @@ from photofinish.frameworks._keras.source import feature_orders
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 
-OWN_NAMES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias", "bias": "bias",
-             "moving_mean": "running_mean", "moving_variance": "running_variance"}  # Keras' -> the graph's
+OWN_NAMES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "weight": "weight", "beta": "bias",
+             "bias": "bias", "moving_mean": "running_mean",
+             "moving_variance": "running_variance"}  # Keras' -> the graph's
 
 
 class Place:

@@ -60,7 +60,34 @@ def pairwise_dots(use: Use, x: np.ndarray) -> Ruled:
     return (x @ x.swapaxes(1, 2))[:, rows, columns], pull
 
 
+def class_token(use: Use, x: np.ndarray) -> Ruled:
+    token = np.broadcast_to(use.parameters["weight"], (len(x), 1, x.shape[2]))
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        use.gradients["weight"] = gradient[:, 0].sum(0)
+        return (gradient[:, 1:],)
+
+    return np.concatenate((token, x), 1), pull
+
+
+def learned_positions(use: Use, x: np.ndarray) -> Ruled:
+    weight, length = use.parameters["weight"], x.shape[1]
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        use.gradients["weight"] = np.zeros_like(weight)
+        use.gradients["weight"][:length] = gradient.sum(0)
+        return (gradient,)
+
+    return x + weight[:length], pull
+
+
+def sinusoidal_positions(use: Use, x: np.ndarray) -> Ruled:
+    return x + np.array(use.layer.table(*x.shape[1:]), x.dtype), lambda gradient: (gradient,)
+
+
 RULES: Rules = {
     layers.Linear: linear, layers.Embedding: embedding, layers.EmbeddingBag: embedding_bag, layers.MatMul: matmul,
     layers.PairwiseDots: pairwise_dots,
+    layers.ClassToken: class_token, layers.LearnedPositions: learned_positions,
+    layers.SinusoidalPositions: sinusoidal_positions,
 }

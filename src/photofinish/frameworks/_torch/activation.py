@@ -21,6 +21,10 @@ def _elu(layer: layers.Elu, spec: Spec) -> Native:
                                       "{inplace}" if layer.alpha > 0 else ""))
 
 
+def _gelu(layer: layers.Gelu, spec: Spec) -> Native:
+    return Native("F.gelu({0}%s)" % ("" if layer.approximate == "none" else ", approximate=%r" % layer.approximate))
+
+
 RULES: Rules = {
     layers.Relu: plain("F.relu({0}{inplace})"),
     layers.Clip: _clip,
@@ -31,6 +35,7 @@ RULES: Rules = {
     layers.Elu: _elu,
     layers.Dropout: lambda layer, spec: Native("{self}({0})", write("nn.Dropout", layer.rate)),
     layers.StochasticDepth: lambda layer, spec: Native("{self}({0})", write("StochasticDepth", layer.rate)),
+    layers.Gelu: _gelu,
 }
 
 HELPERS = {

@@ -1,7 +1,7 @@
 """Sums, products, and layers that only move values."""
 
 from photofinish import layers
-from photofinish.frameworks._torch.native import Native, Rules, plain
+from photofinish.frameworks._torch.native import Native, Rules, plain, write
 from photofinish.layers import Spec
 
 
@@ -18,6 +18,10 @@ def _slice(layer: layers.Slice, spec: Spec) -> Native:
     return Native("{0}[%s%s:%s]" % (":, " * (1 + axis), layer.start or "", stop))
 
 
+def _channel_scale(layer: layers.ChannelScale, spec: Spec) -> Native:
+    return Native("{self}({0})", write("ChannelScale", spec.size("C"), **({"image": True} if "H" in spec.axes else {})))
+
+
 RULES: Rules = {
     layers.Flatten: plain("torch.flatten({0}, 1)"),
     layers.Add: plain("{0} + {1}"),
@@ -29,4 +33,23 @@ RULES: Rules = {
     layers.Slice: _slice,
     layers.Stack: lambda layer, *specs: Native("torch.stack((%s), 1)" % ", ".join(
         "{%d}" % i for i in range(len(specs)))),
+    layers.Select: lambda layer, spec: Native("torch.select({0}, %d, %d)" % (
+        1 + spec.axes.index(layer.axis), layer.index)),
+    layers.ImageToSequence: plain("torch.transpose(torch.flatten({0}, 2), 1, 2)"),
+    layers.ChannelScale: _channel_scale,
+}
+
+HELPERS = {
+    "ChannelScale": '''\
+class ChannelScale(nn.Module):
+    """A learned factor per channel (LayerScale), of an image or of what has its channels last."""
+
+    def __init__(self, channels, image=False):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.image = image
+
+    def forward(self, x):
+        return x * (self.weight[:, None, None] if self.image else self.weight)
+''',
 }

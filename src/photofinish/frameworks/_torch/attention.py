@@ -1,5 +1,28 @@
 """What one sequence takes from another."""
 
-from photofinish.frameworks._torch.native import Rules
+from photofinish import layers
+from photofinish.frameworks._torch.native import Native, Rules
+from photofinish.layers import Spec
 
-RULES: Rules = {}
+
+def _attention(layer: layers.Attention, *specs: Spec) -> Native:
+    masked = ", mask={3}" if len(specs) == 4 else ""
+    causal = ", causal=True" if layer.causal else ""
+    return Native("multi_head_attention({0}, {1}, {2}, %d%s%s)" % (layer.heads, masked, causal))
+
+
+RULES: Rules = {layers.Attention: _attention}
+
+HELPERS = {
+    "multi_head_attention": '''\
+def multi_head_attention(query, key, value, heads, mask=None, causal=False):
+    """Attention of projected sequences (batch, positions, channels); `mask` is true at the keys that may be seen."""
+    query, key, value = (x.unflatten(2, (heads, -1)).transpose(1, 2) for x in (query, key, value))
+    if mask is not None:
+        mask = mask[:, None, None]
+        if causal:  # PyTorch takes one or the other
+            mask, causal = mask & mask.new_ones(query.shape[2], key.shape[2]).tril(), False
+    y = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+    return y.transpose(1, 2).flatten(2)
+''',
+}

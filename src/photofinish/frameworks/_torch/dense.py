@@ -12,6 +12,11 @@ RULES: Rules = {
         "{self}({0})", write("nn.EmbeddingBag", layer.vocabulary, layer.features, mode="sum")),
     layers.MatMul: plain("torch.bmm({0}, {1})"),
     layers.PairwiseDots: lambda layer, spec: Native("{self}({0})", write("PairwiseDots", spec.size("T"))),
+    layers.ClassToken: lambda layer, spec: Native("{self}({0})", write("ClassToken", spec.size("C"))),
+    layers.LearnedPositions: lambda layer, spec: Native(
+        "{self}({0})", write("LearnedPositions", layer.length, spec.size("C"))),
+    layers.SinusoidalPositions: lambda layer, spec: Native(
+        "{self}({0})", write("SinusoidalPositions", *spec.shape)),
 }
 
 LOWERED = {layers.PairwiseDots: "all dot products by torch.bmm, then those below the diagonal by an index"}
@@ -28,5 +33,41 @@ class PairwiseDots(nn.Module):
     def forward(self, x):
         rows, columns = self.pairs
         return torch.bmm(x, x.transpose(1, 2))[:, rows, columns]
+''',
+    "ClassToken": '''\
+class ClassToken(nn.Module):
+    """A learned vector in front of a sequence."""
+
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        return torch.cat((self.weight.expand(x.shape[0], 1, -1), x), 1)
+''',
+    "LearnedPositions": '''\
+class LearnedPositions(nn.Module):
+    """Adds a learned vector to each position."""
+
+    def __init__(self, length, features):
+        super().__init__()
+        self.weight = nn.Parameter(0.02 * torch.randn(length, features))
+
+    def forward(self, x):
+        return x + self.weight[:x.shape[1]]
+''',
+    "SinusoidalPositions": '''\
+class SinusoidalPositions(nn.Module):
+    """Adds sines and cosines of the position, of wavelengths from 2 pi to 20,000 pi."""
+
+    def __init__(self, length, features):
+        super().__init__()
+        rates = 1e4 ** (torch.arange(0, features, 2, dtype=torch.float64) / -features)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+        table = torch.stack((angles.sin(), angles.cos()), 2).flatten(1)
+        self.register_buffer("table", table, persistent=False)  # exact until the model is given its precision
+
+    def forward(self, x):
+        return x + self.table.to(x.dtype)
 ''',
 }

@@ -22,4 +22,18 @@ def _local_response_norm(layer: layers.LocalResponseNorm, spec: Spec) -> Native:
     return Native("torch.flip(%s, (1,))" % call if turned else call)
 
 
-RULES: Rules = {layers.BatchNorm: _batch_norm, layers.LocalResponseNorm: _local_response_norm}
+def _layer_norm(layer: layers.LayerNorm, spec: Spec) -> Native:
+    options = {} if layer.scale or layer.center else {"elementwise_affine": False}
+    if layer.scale and not layer.center:
+        options["bias"] = False
+    call = {"C": "{self}({0})", "TC": "{self}({0})",
+            "CHW": "torch.permute({self}(torch.permute({0}, (0, 2, 3, 1))), (0, 3, 1, 2))"}[spec.axes]
+    return Native(call, write("nn.LayerNorm", spec.size("C"), eps=layer.epsilon, **options),
+                  ("{self}.weight.requires_grad_(False)",) if layer.center and not layer.scale else ())
+
+
+RULES: Rules = {
+    layers.BatchNorm: _batch_norm,
+    layers.LayerNorm: _layer_norm,
+    layers.LocalResponseNorm: _local_response_norm,
+}
