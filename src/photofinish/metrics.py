@@ -16,7 +16,7 @@ class Metric:
 
 METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("step", "time per step", "s", "lower", "wall clock around each step in steady state, synchronised"),
-    Metric("throughput", "throughput", "/s", "higher", "batch size over time per step"),
+    Metric("throughput", "throughput", "/s", "higher", "what a batch has of the model's unit over time per step"),
     Metric("start", "process start", "s", "lower", "from fork to the worker's first line"),
     Metric("import", "import", "s", "lower", "importing the framework in a fresh process"),
     Metric("build", "build", "s", "lower", "making the native model and optimizer"),

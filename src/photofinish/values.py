@@ -96,7 +96,11 @@ def _option(text: str, whole: str) -> Tuple[str, str]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed: model x task x batch x input shape x precision x device."""
+    """What is computed: model x task x batch x input shape x precision x device.
+
+    `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
+    `units` of what throughput counts (tokens, say).
+    """
 
     model: str
     digest: str
@@ -110,6 +114,7 @@ class Case:
     threads: int = 1
     optimizer: Dict[str, Any] = field(default_factory=dict)
     unit: str = "images"
+    units: float = 1.0
 
 
 @dataclass(frozen=True)

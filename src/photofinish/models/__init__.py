@@ -29,6 +29,8 @@ class Model:
 
     `inputs` are the default input specs. `objective` is the loss of the first output, None where the
     function declares its losses itself; `classes` is passed to the function, None where it takes none.
+    `unit` is what throughput counts: samples, or so many (`unit_size`) to each position of the first input's
+    `unit_axis`, where there is one ("T" for tokens; 0.01 of "T" for seconds of audio in frames of 10 ms).
     `reduced` are keyword arguments (and, under "shape", an input shape) that make a small model by the same
     function, for proofs that must be quick: it has every kind of layer of the full one, with the same
     fields up to sizes.
@@ -41,6 +43,8 @@ class Model:
     objective: Optional[Layer] = CROSS_ENTROPY
     task: str = "classification"
     unit: str = "images"
+    unit_axis: str = ""
+    unit_size: float = 1.0
     batch: int = 8
     optimizer: Optimizer = field(default_factory=SGD)
     source: str = ""
@@ -73,6 +77,10 @@ class Model:
         except ModelError as error:
             sizes = ", ".join(_times(spec.shape) for spec in inputs.values())
             raise ModelError("{} with input {}: {}".format(self.name, sizes, error)) from error
+
+    def units(self, graph: Graph) -> float:
+        """How many units one sample of the recorded model has."""
+        return self.unit_size * (graph.inputs[0][1].size(self.unit_axis) if self.unit_axis else 1)
 
     def _target(self, prediction: Spec) -> Spec:
         """What the objective compares a prediction with: a class per sample, a number for each value, or (in any

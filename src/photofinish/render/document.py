@@ -170,11 +170,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Calculator:
-    """Who finishes first after how many steps. `steps` is where the reader starts."""
+    """Who finishes first after how many steps. `steps` is where the reader starts; a step takes `batch` of `unit`."""
 
     jobs: tuple[Job, ...]
     steps: int
-    batch: int
+    batch: float
     unit: str
 
 

@@ -179,7 +179,8 @@ class _Painter:
         data = json.dumps({"batch": block.batch, "jobs": jobs}, allow_nan=False).replace("<", "\\u003c")
         cached = ('<label class="cache"><input type="checkbox" name="cached"> compiled before (cached)</label>'
                   if any(job.warm is not None for job in block.jobs) else "")
-        return _CALCULATOR.format(steps=block.steps, unit=escape(block.unit), batch=block.batch, cached=cached,
+        per_step = f"{round(block.batch, 2):,}".removesuffix(".0")
+        return _CALCULATOR.format(steps=block.steps, unit=escape(block.unit), per_step=per_step, cached=cached,
                                   data=data)
 
 
@@ -204,7 +205,7 @@ _CALCULATOR = """<div class="job"><form>
 <label><span>Steps</span><input type="number" name="steps" min="0" step="1" value="{steps}"></label>
 <span class="between">or</span>
 <label><span>Epochs</span><input type="number" name="epochs" min="0" step="any"></label>
-<label><span>of so many {unit} (batch {batch})</span><input type="number" name="items" min="0" step="1"></label>
+<label><span>of so many {unit} ({per_step} per step)</span><input type="number" name="items" min="0" step="1"></label>
 {cached}</form>
 <output class="answer" aria-live="polite"></output><ol></ol>
 <script type="application/json">{data}</script></div>"""

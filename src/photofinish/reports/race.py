@@ -60,6 +60,6 @@ def document(result: Result, questions: Sequence[str] | None = None) -> Document
 
 def describe(case: Case) -> str:
     """The case in one line: batch, shape, precision, device, threads, regime."""
+    size = f" of {TIMES.join(map(str, case.shape))}" if case.shape else ""
     threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
-    return (f"batch {case.batch} of {TIMES.join(map(str, case.shape))}, {case.precision}, {case.device}{threads}, "
-            f"{case.regime}")
+    return f"batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}"

@@ -46,8 +46,9 @@ def section(result: Result) -> Section:
         return Section("total-time", "", ())
     turns = [_bounded(result, turn) for turn in overtakings(jobs, lambda a, b: _is_faster(result, a, b))]
     steps = _round(10 * turns[-1].steps if turns else 1000)
+    case = result.race.case
     blocks: list[Block] = [Paragraph(_story(jobs, turns)),
-                           Calculator(jobs, max(1000, steps), result.race.case.batch, result.race.case.unit),
+                           Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit),
                            _curves(jobs, turns), _table(jobs)]
     if any(each.warm is not None for each in jobs):
         blocks.append(Note(("The first run compiles with nothing cached; later runs of the same program start sooner, "

@@ -38,6 +38,8 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     """The recorded model, the case (its task still open) and the optimizer. Raises UsageError, ModelError."""
     one_of("regime", regime, REGIMES)
     entry = models.find(model)
+    if reduced and (shape or classes):
+        raise UsageError("the reduced model has a size of its own", "leave --input and --classes out, or --reduced")
     graph = entry.small() if reduced else entry.graph(shape, classes)
     if optimizer:
         one_of("optimizer", optimizer, tuple(OPTIMIZERS))
@@ -47,7 +49,7 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
         raise UsageError(f"{threads} threads asked for, this process may use {cores} cores", f"choose 1 to {cores}")
     case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
                 entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
-                optimizer_json(chosen), entry.unit)
+                optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
 
 

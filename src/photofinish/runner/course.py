@@ -147,9 +147,10 @@ class Course:
     def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
         """Records a failure as a result and takes the contender out of the race."""
         self.out.add(entry.name)
+        size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           f"photofinish race {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
-                          f"--batch {self.case.batch} --input {'x'.join(map(str, self.case.shape))} --no-certify")
+                          f"--batch {self.case.batch} {size}--no-certify")
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 

@@ -54,7 +54,7 @@ class Reference:
             return folder
         if self.witnesses is None:
             self.witnesses = self._trusted()
-        proof.prepare(folder, self.course.graph, draws=self.draws, exact_draws=EXACT_DRAWS, seed=seed)
+        proof.prepare(folder, self.course.graph, self._batch(), draws=self.draws, exact_draws=EXACT_DRAWS, seed=seed)
         if self.witnesses:
             self._say("computing the reference in float64, twice")
             first, second = self.witnesses
@@ -68,6 +68,13 @@ class Reference:
             self._run(Entry(NUMPY, self.python), folder, proof.REFERENCE)
         self.prepared.add(seed)
         return folder
+
+    def _batch(self) -> int:
+        """How many samples a proof takes: fewer than usual where a sample is so large (a whole graph of nodes) that the
+        model's own batch has fewer, and nothing is normalised over the batch."""
+        if self.course.graph.state:
+            return proof.LEAST_BATCH
+        return min(proof.LEAST_BATCH, models.find(self.course.case.model).batch)
 
     def _trusted(self) -> Sequence[Entry]:
         """The two frameworks that may stand in for NumPy here, none where one of them may not."""

@@ -90,9 +90,9 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
     place, group = placed or (None, None)
     blocks = timed_blocks(race, name)
     logs = launch_steps(steps)
-    step = interval(logs) if len(logs) else None
+    step, units = interval(logs) if len(logs) else None, race.case.batch * race.case.units
     standing = Standing(
-        name, place, group, step, step and _throughput(step, race.case.batch), memory=_memory(race, name),
+        name, place, group, step, step and _throughput(step, units), memory=_memory(race, name),
         spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None, phases=_phases(race, name), failure=failure)
     if not blocks:
         return standing
@@ -101,8 +101,8 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
                    faults_per_step=sum(block.faults for block in blocks) / count)
 
 
-def _throughput(step: Estimate, batch: int) -> Estimate:
-    return Estimate(batch / step.value, batch / step.high, batch / step.low, step.level)
+def _throughput(step: Estimate, units: float) -> Estimate:
+    return Estimate(units / step.value, units / step.high, units / step.low, step.level)
 
 
 def _memory(race: Race, name: str) -> int | None:
