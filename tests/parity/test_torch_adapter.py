@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Setup, Unsupported, native_source  # noqa: E402
-from photofinish.frameworks._torch.source import native_path  # noqa: E402
+from photofinish.frameworks._torch.weights import native_path  # noqa: E402
 from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
 from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402

@@ -25,7 +25,8 @@ from torch.nn import functional
 
 from photofinish import frameworks, optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
-from photofinish.frameworks._torch.source import native_path, native_source
+from photofinish.frameworks._torch.source import native_source
+from photofinish.frameworks._torch.weights import native_path, places
 from photofinish.graph import Graph, Node
 
 __all__ = ["Contestant", "native_source"]
@@ -187,8 +188,9 @@ class Contestant(frameworks.Contestant):
         self.objective: Any = self._in_mode(source.training_loss) if graph.losses else None
         self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
         tensors = self.model.state_dict(keep_vars=True)
-        self.parameters = {name: tensors[native_path(name)] for name in graph.parameters}
-        self.state = {name: tensors[native_path(name)] for name in graph.state}
+        self.places = places(graph)
+        self.parameters = {name: tensors[self.places[name].path] for name in graph.parameters}
+        self.state = {name: tensors[self.places[name].path] for name in graph.state}
         self.populations = [Population(node, graph, batch, tensors) for node in graph.nodes
                             if getattr(node.layer, "running_variance", "") == "population"]
         self.steps = 0
@@ -201,17 +203,21 @@ class Contestant(frameworks.Contestant):
         with torch.no_grad():
             for group, tensors in (("parameter/", self.parameters), ("state/", self.state)):
                 for name, tensor in tensors.items():
-                    tensor.copy_(self._tensor(arrays[group + name]))
+                    self._store(tensor, name, arrays[group + name])
             self.model.zero_grad()
             for slot, name, tensor in self._slots():
                 key = slot + "/" + name
-                tensor.copy_(self._tensor(arrays[key])) if key in arrays else tensor.zero_()
+                self._store(tensor, name, arrays[key]) if key in arrays else tensor.zero_()
         for population in self.populations:
             population.begin()
         self.steps = int(arrays.get("step", 0))
         if isinstance(self.rule, optimizers.Adam):
             for parameter in self.parameters.values():
                 self.optimizer.state[parameter]["step"] = self._step_count()
+
+    def _store(self, tensor: Any, name: str, array: np.ndarray) -> None:
+        """Puts what belongs to a parameter or state of that name into its own tensor, or into one like it."""
+        tensor.copy_(self._tensor(self.places[name].native(array)))
 
     def _step_count(self) -> Any:
         """Adam's own counter: a tensor since PyTorch 1.12."""
@@ -229,11 +235,12 @@ class Contestant(frameworks.Contestant):
 
     def get(self) -> Arrays:
         self._settle()
-        arrays = {"parameter/" + name: _array(tensor) for name, tensor in self.parameters.items()}
-        arrays.update({"state/" + name: _array(tensor) for name, tensor in self.state.items()})
-        arrays.update({slot + "/" + name: _array(tensor) for slot, name, tensor in self._slots()})
+        kept = [("parameter", name, _array(tensor)) for name, tensor in self.parameters.items()]
+        kept += [("state", name, _array(tensor)) for name, tensor in self.state.items()]
+        kept += [(slot, name, _array(tensor)) for slot, name, tensor in self._slots()]
         if self.memoryless:
-            arrays.update({"velocity/" + name: _gradient(tensor) for name, tensor in self.parameters.items()})
+            kept += [("velocity", name, _gradient(tensor)) for name, tensor in self.parameters.items()]
+        arrays = {group + "/" + name: self.places[name].canonical(array) for group, name, array in kept}
         return dict(arrays, step=np.array(self.steps, np.int64))
 
     def _settle(self) -> None:
@@ -275,7 +282,8 @@ class Contestant(frameworks.Contestant):
         self.model.zero_grad()
         loss, outputs = self.objective(self.model, *batch.all)
         loss.backward()
-        arrays = {"gradient/" + name: _gradient(tensor) for name, tensor in self.parameters.items()}
+        arrays = {"gradient/" + name: self.places[name].canonical(_gradient(tensor))
+                  for name, tensor in self.parameters.items()}
         self.model.zero_grad()
         for buffer, before in zip(self.model.buffers(), buffers):
             buffer.copy_(before)

@@ -60,4 +60,34 @@ def conv_transpose(use: Use, x: np.ndarray) -> Ruled:
     return y, pull
 
 
-RULES: Rules = {layers.Conv: conv, layers.ConvTranspose: conv_transpose}
+def sequence_conv(use: Use, x: np.ndarray) -> Ruled:
+    layer, weight = use.layer, use.parameters["weight"]
+    (before, after), stride, groups = layer.padding, layer.stride, layer.groups
+    count = layer.outputs(use.specs[0])[0].size("T")
+    padded = np.pad(x, [(0, 0), (before, after), (0, 0)], "constant")
+    steps = [slice(k, k + stride * (count - 1) + 1, stride) for k in range(layer.kernel)]  # what each tap looks at
+    seen = np.stack([padded[:, step] for step in steps], 3)  # batch, window, channel, tap
+    split = seen.reshape(seen.shape[:2] + (groups, -1, layer.kernel)).transpose(2, 0, 1, 3, 4)
+    columns = split.reshape(groups, len(x) * count, -1)
+    matrices = weight.reshape(groups, len(weight) // groups, -1)
+    y = np.moveaxis(columns @ matrices.swapaxes(1, 2), 0, 1).reshape(len(x), count, -1)
+    if layer.bias:
+        y = y + use.parameters["bias"]
+
+    def pull(gradient: np.ndarray) -> Sequence[Optional[np.ndarray]]:
+        rows = np.moveaxis(gradient.reshape(len(x) * count, groups, -1), 1, 0)
+        use.gradients["weight"] = (rows.swapaxes(1, 2) @ columns).reshape(weight.shape)
+        use.gradients["bias"] = gradient.sum((0, 1))
+        taps = (rows @ matrices).reshape(split.shape).transpose(1, 2, 0, 3, 4).reshape(seen.shape)
+        inputs = np.zeros_like(padded)
+        for k, step in enumerate(steps):
+            inputs[:, step] += taps[..., k]
+        return (inputs[:, before:before + x.shape[1]],)
+
+    return y, pull
+
+
+RULES: Rules = {
+    layers.Conv: conv, layers.ConvTranspose: conv_transpose,
+    layers.SequenceConv: sequence_conv,
+}

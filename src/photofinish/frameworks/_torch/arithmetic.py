@@ -23,6 +23,7 @@ def _channel_scale(layer: layers.ChannelScale, spec: Spec) -> Native:
 
 
 RULES: Rules = {
+    layers.RowsToSequence: plain("torch.flatten({0}.permute(0, 2, 3, 1), 2)"),
     layers.Flatten: plain("torch.flatten({0}, 1)"),
     layers.Add: plain("{0} + {1}"),
     layers.Multiply: plain("{0} * {1}"),

@@ -22,4 +22,17 @@ def _conv_transpose(layer: layers.ConvTranspose, spec: Spec) -> Native:
     return Native("{self}({0})" if native else "F.pad({self}({0}), %r)" % ((-left, -right, -top, -bottom),), module)
 
 
-RULES: Rules = {layers.Conv: _conv, layers.ConvTranspose: _conv_transpose}
+def _sequence_conv(layer: layers.SequenceConv, spec: Spec) -> Native:
+    before, after = layer.padding
+    module = write("nn.Conv1d", spec.size("C"), layer.channels, layer.kernel, stride=layer.stride,
+                   padding=before if before == after else 0, groups=layer.groups, bias=layer.bias)
+    x = "torch.transpose({0}, 1, 2)"
+    if before != after:
+        x = "F.pad(%s, %r)" % (x, layer.padding)
+    return Native("torch.transpose({self}(%s), 1, 2)" % x, module)
+
+
+RULES: Rules = {
+    layers.Conv: _conv, layers.ConvTranspose: _conv_transpose,
+    layers.SequenceConv: _sequence_conv,
+}

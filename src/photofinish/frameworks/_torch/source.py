@@ -3,7 +3,6 @@
 The state dictionary of `Model` has the graph's own names. Needs no PyTorch: see ../torch.py for what runs it.
 """
 
-import keyword
 import re
 from collections import Counter, OrderedDict
 from itertools import chain, count, groupby
@@ -15,24 +14,8 @@ from photofinish.frameworks import Unsupported
 from photofinish.frameworks._torch.forward import VARIABLES, Forward, Step
 from photofinish.frameworks._torch.native import Native
 from photofinish.frameworks._torch.table import HELPERS, LOSSES, RULES
+from photofinish.frameworks._torch.weights import native_name, place, places
 from photofinish.graph import Graph, Node
-
-RESERVED = re.compile("""
-    (F|nn|self|torch|training|step|forward|float|double|half|bfloat16|to|to_empty|cpu|cuda|ipu|xpu|mtia|type|train|eval
-    |apply|compile|modules|children|parameters|buffers|named_\\w+|add_module|(get|set|register)_\\w+|requires_grad_
-    |(load_)?state_dict|zero_grad|share_memory|extra_repr|call_super_init|dump_patches|T_destination)$""", re.VERBOSE)
-
-
-def _attribute(name: str) -> str:
-    """A name of the graph as an attribute that is legal and that nn.Module does not use itself."""
-    word = re.sub(r"\W", "_", name)
-    return "_" + word if RESERVED.match(word) or keyword.iskeyword(word) or not word.isidentifier() else word
-
-
-def native_path(name: str) -> str:
-    """Where the native model keeps what the graph calls `name`."""
-    renamed = {"running_variance": "running_var"}
-    return ".".join(renamed.get(part, _attribute(part)) for part in name.split("."))
 
 
 def _camel(parts: Sequence[str]) -> str:
@@ -60,7 +43,8 @@ class Writer:
 
     def body(self, inputs: Dict[str, str], method: str = "forward") -> str:
         """The body of the class of the whole graph; `inputs` maps its tensors to the names of arguments."""
-        ties = ["self.{} = self.{}".format(native_path(node.name + "." + own), native_path(shared))
+        found = places(self.graph)
+        ties = ["self.{} = self.{}".format(place(node, own).path, found[shared].path)
                 for node in self.graph.nodes for own, shared in node.parameters if shared != node.name + "." + own]
         return self._body(self.graph.nodes, inputs, _returned(self.graph), 0, ties, method)
 
@@ -93,7 +77,7 @@ class Writer:
         return self.classes[body]
 
     def _layer(self, node: Node) -> Step:
-        kind, attribute = type(node.layer), _attribute(node.name.split(".")[-1])
+        kind, attribute = type(node.layer), native_name(node.name.split(".")[-1])
         if kind is layers.Scan:
             native = Native("{self}({0}, {1})", self._scan(node) + "()")
         elif kind in RULES:
@@ -126,7 +110,7 @@ class Writer:
         outputs = [name for name in made if self.reads[name] > inside[name]]
         name = self._class(path, self._body(nodes, dict(zip(inputs, VARIABLES)), outputs, depth + 1))
         call = "{self}(%s)" % ", ".join("{%d}" % i for i in range(len(inputs)))
-        return Step(None, _attribute(path[-1]), Native(call, name + "()"), tuple(inputs), tuple(outputs),
+        return Step(None, native_name(path[-1]), Native(call, name + "()"), tuple(inputs), tuple(outputs),
                     all(node.training_only for node in nodes))
 
 
@@ -138,10 +122,10 @@ def _training_loss(graph: Graph) -> str:
     """The function a user minimises: forward and loss together, so that both are compiled together."""
     returned = _returned(graph)
     named = {name: "output{}".format(i if len(returned) > 1 else "") for i, name in enumerate(returned, start=1)}
-    inputs, targets = ([_attribute(name) for name, _ in each] for each in (graph.inputs, graph.targets))
+    inputs, targets = ([native_name(name) for name, _ in each] for each in (graph.inputs, graph.targets))
     terms = []
     for loss in graph.losses:
-        text = LOSSES[type(loss.layer)](loss.layer, named[loss.prediction], _attribute(loss.target),
+        text = LOSSES[type(loss.layer)](loss.layer, named[loss.prediction], native_name(loss.target),
                                         graph.spec(loss.prediction))
         terms.append(text if loss.weight == 1 else "{!r} * {}".format(loss.weight, text))
     outputs = ", ".join("{}.detach()".format(named[name]) for name in graph.outputs)
@@ -177,10 +161,11 @@ GRAPH = "{digest}"
 def native_source(graph: Graph) -> str:
     """A module with the class Model and the function training_loss. Raises Unsupported, naming the layer."""
     classes: Dict[str, str] = OrderedDict()
-    body = Writer(graph, classes).body(OrderedDict((name, _attribute(name)) for name, _ in graph.inputs))
+    body = Writer(graph, classes).body(OrderedDict((name, native_name(name)) for name, _ in graph.inputs))
     classes[body] = "Model"
     parts = ["class {}(nn.Module):\n{}".format(name, indent(body, "    ")) for body, name in classes.items()]
+    parts += [_training_loss(graph)] if graph.losses else []
     helpers = [text for name, text in HELPERS.items() if any(name + "(" in part for part in parts)]
-    batch = ", ".join(_attribute(name) for name, _ in graph.inputs + graph.targets)
+    batch = ", ".join(native_name(name) for name, _ in graph.inputs + graph.targets)
     head = SOURCE.format(digest=graph.digest, batch=batch)
-    return "\n\n".join([head] + helpers + parts + ([_training_loss(graph)] if graph.losses else []))
+    return "\n\n".join([head] + helpers + parts)

@@ -8,6 +8,7 @@ from photofinish.frameworks._torch import (
     attention,
     convolution,
     dense,
+    losses,
     normalisation,
     pooling,
     recurrent,
@@ -20,4 +21,4 @@ __all__ = ["HELPERS", "LOSSES", "RULES"]
 FAMILIES = (activation, arithmetic, attention, convolution, dense, normalisation, pooling, recurrent)
 RULES: Rules = {kind: rule for family in FAMILIES for kind, rule in family.RULES.items()}
 HELPERS: Dict[str, str] = {  # what PyTorch does not ship, printed where a model needs it
-    name: text for family in FAMILIES for name, text in getattr(family, "HELPERS", {}).items()}
+    name: text for family in FAMILIES + (losses,) for name, text in getattr(family, "HELPERS", {}).items()}

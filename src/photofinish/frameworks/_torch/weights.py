@@ -1,0 +1,64 @@
+"""Where the native model keeps the arrays of a graph: names that nn.Module allows, and the order of rows."""
+
+import keyword
+import re
+from typing import Dict, NamedTuple, Optional
+
+import numpy as np
+
+from photofinish import layers
+from photofinish.graph import Graph, Node
+
+RESERVED = re.compile("""
+    (F|nn|self|torch|training|step|forward|float|double|half|bfloat16|to|to_empty|cpu|cuda|ipu|xpu|mtia|type|train|eval
+    |apply|compile|modules|children|parameters|buffers|named_\\w+|add_module|(get|set|register)_\\w+|requires_grad_
+    |(load_)?state_dict|zero_grad|share_memory|extra_repr|call_super_init|dump_patches|T_destination)$""", re.VERBOSE)
+RECURRENT = {"input_weight": "weight_ih_l0", "recurrent_weight": "weight_hh_l0", "bias": "bias_ih_l0",
+             "input_bias": "bias_ih_l0", "recurrent_bias": "bias_hh_l0"}  # what nn.LSTM and nn.GRU call them
+
+
+def native_name(name: str) -> str:
+    """A name of the graph as an attribute that is legal and that nn.Module does not use itself."""
+    word = re.sub(r"\W", "_", name)
+    return "_" + word if RESERVED.match(word) or keyword.iskeyword(word) or not word.isidentifier() else word
+
+
+def native_path(name: str) -> str:
+    """Where the native model keeps what the graph calls `name`."""
+    renamed = {"running_variance": "running_var"}
+    return ".".join(renamed.get(part, native_name(part)) for part in name.split("."))
+
+
+class Place(NamedTuple):
+    """Where an array lives: its path in the state dictionary, and the order of its rows where PyTorch has another
+    (native row i is canonical row order[i])."""
+
+    path: str
+    order: Optional[np.ndarray] = None
+
+    def native(self, array: np.ndarray) -> np.ndarray:
+        return array if self.order is None else array[self.order]
+
+    def canonical(self, array: np.ndarray) -> np.ndarray:
+        return array if self.order is None else array[np.argsort(self.order)]
+
+
+def place(node: Node, own: str) -> Place:
+    """Where a node's module has the array that its layer calls `own`."""
+    layer, order = node.layer, None
+    if isinstance(layer, layers.GRU) and layer.reset_after:
+        update, reset, hidden = np.split(np.arange(3 * layer.features), 3)
+        order = np.concatenate([reset, update, hidden])
+    elif not isinstance(layer, layers.LSTM):
+        return Place(native_path("{}.{}".format(node.name, own)))
+    _, backward, name = own.rpartition("backward_")
+    return Place(native_path(node.name) + "." + RECURRENT[name] + ("_reverse" if backward else ""), order)
+
+
+def places(graph: Graph) -> Dict[str, Place]:
+    """Every parameter and state of the graph by name; a shared one is where its first node has it."""
+    found: Dict[str, Place] = {}
+    for node in graph.nodes:
+        for own, name in node.parameters + node.state:
+            found.setdefault(name, place(node, own))
+    return found
