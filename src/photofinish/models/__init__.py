@@ -21,6 +21,26 @@ from photofinish.layers import BinaryCrossEntropy, Layer, Shape, SoftmaxCrossEnt
 from photofinish.optimizers import SGD, Optimizer
 
 CROSS_ENTROPY = SoftmaxCrossEntropy()
+Names = Tuple[Tuple[str, str], ...]  # how one source names the layers of a model: files/names.py reads it
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How a picture becomes an input: it is resized and cropped around its centre; each channel, which counts 0 to 1,
+    less `mean` and over `deviation`.
+
+    `crop` is the side of the crop over the shorter one of the resized picture; `channels` is "RGB", "BGR" or "L" (a
+    grey one). The default is torchvision's for ImageNet.
+    """
+
+    crop: float = 0.875
+    mean: Tuple[float, ...] = (0.485, 0.456, 0.406)
+    deviation: Tuple[float, ...] = (0.229, 0.224, 0.225)
+    channels: str = "RGB"
+
+
+CAFFE = Preparation(mean=(103.939 / 255, 116.779 / 255, 123.68 / 255), deviation=(1 / 255,) * 3, channels="BGR")
+MINUS_ONE_TO_ONE = Preparation(mean=(0.5,) * 3, deviation=(0.5,) * 3)
 
 
 @dataclass(frozen=True)
@@ -34,6 +54,7 @@ class Model:
     `reduced` are keyword arguments (and, under "shape", an input shape) that make a small model by the same
     function, for proofs that must be quick: it has every kind of layer of the full one, with the same
     fields up to sizes.
+    `names` maps a source of weights ("torchvision") to how it names the layers; `preparation` is its pictures'.
     """
 
     name: str
@@ -50,6 +71,8 @@ class Model:
     source: str = ""
     arguments: Dict[str, Any] = field(default_factory=dict)
     reduced: Dict[str, Any] = field(default_factory=dict)
+    names: Dict[str, Names] = field(default_factory=dict)
+    preparation: Preparation = field(default_factory=Preparation)
 
     def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
         """Records the model for one shape of its first input (channels first) and number of classes.

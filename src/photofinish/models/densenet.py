@@ -36,10 +36,23 @@ def transition(x: Tensor) -> Tensor:
     return average_pool(conv(relu(batch_norm(x)), x.channels // 2, 1), 2)
 
 
+TORCHVISION: models.Names = (
+    ("(conv|batch_norm)1", "features.(conv|norm)0"),
+    ("stage{s}.dense_layer{b}.(conv|batch_norm){n}", "features.denseblock{s}.denselayer{b}.(conv|norm){n}"),
+    ("stage{s}.transition1.(conv|batch_norm)1", "features.transition{s}.(conv|norm)"),
+    ("(batch_norm2|linear1)", "(features.norm5|classifier)"))
+KERAS: models.Names = (
+    ("(conv|batch_norm)1", "conv1_(conv|bn)"),
+    ("stage{s}.dense_layer{b}.conv{n}", "conv{s+1}_block{b}_{n}_conv"),
+    ("stage{s}.dense_layer{b}.batch_norm{n}", "conv{s+1}_block{b}_{n-1}_bn"),
+    ("stage{s}.transition1.(conv|batch_norm)1", "pool{s+1}_(conv|bn)"),
+    ("(batch_norm2|linear1)", "(bn|predictions)"))
+
 FACTS: Any = {
     "source": "arXiv 1608.06993",
     "optimizer": SGD(learning_rate=3e-3),  # the paper's 0.1 for 256 images, scaled to a batch of 8
     "reduced": {"blocks": (2, 2), "growth": 4, "stem": 8, "shape": (3, 32, 32)},
+    "names": {"torchvision": TORCHVISION, "timm": TORCHVISION, "keras.applications": KERAS},
 }
 
 

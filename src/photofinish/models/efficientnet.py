@@ -91,10 +91,22 @@ def efficientnet(image: Tensor, classes: int, width: float, depth: float, drop: 
     return linear(dropout(global_average_pool(x), drop), classes)
 
 
+TORCHVISION: models.Names = (
+    ("(conv|batch_norm)1", "features.0.(0|1)"),
+    ("stage1.*{b}.(conv|batch_norm)1", "features.1.{b-1}.block.0.(0|1)"),
+    ("stage1.*{b}.(conv|batch_norm)2", "features.1.{b-1}.block.2.(0|1)"),
+    ("stage1.*{b}.squeeze_excite1.conv{n}", "features.1.{b-1}.block.1.fc{n}"),
+    ("stage{s}.*{b}.(conv|batch_norm)3", "features.{s}.{b-1}.block.3.(0|1)"),
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "features.{s}.{b-1}.block.{n-1}.(0|1)"),
+    ("stage{s}.*{b}.squeeze_excite1.conv{n}", "features.{s}.{b-1}.block.2.fc{n}"),
+    ("(conv|batch_norm)2", "features.8.(0|1)"),
+    ("linear1", "classifier.1"))
+
 for _name, _scale in SCALES.items():
     models.model(
         "efficientnet_" + _name, inputs=models.image(3, _scale["size"], _scale["size"]), source="arXiv 1905.11946",
         optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
+        names={"torchvision": TORCHVISION},
         arguments={key: value for key, value in _scale.items() if key != "size"},
         reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),
                  "stages": ((1, 3, 1, 8, 2), (6, 3, 2, 8, 2), (6, 5, 2, 16, 2))})(efficientnet)

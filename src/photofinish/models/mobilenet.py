@@ -62,7 +62,17 @@ def inverted_residual(x: Tensor, expansion: int, channels: int, stride: int) -> 
     return x + y if stride == 1 and x.channels == channels else y
 
 
-@models.model(source="arXiv 1801.04381",
+V2_TORCHVISION: models.Names = (
+    ("(conv|batch_norm)1", "features.0.(0|1)"),
+    ("stage1.*1.(conv|batch_norm)1", "features.1.conv.0.(0|1)"),
+    ("stage1.*1.(conv|batch_norm)2", "features.1.conv.(1|2)"),
+    ("stage{s}.*{b}.(conv|batch_norm)3", "features.{#}.conv.(2|3)"),
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "features.{#}.conv.{n-1}.(0|1)"),
+    ("(conv|batch_norm)2", "features.18.(0|1)"),
+    ("linear1", "classifier.1"))
+
+
+@models.model(source="arXiv 1801.04381", names={"torchvision": V2_TORCHVISION},
        optimizer=SGD(learning_rate=4e-3),  # the paper's 0.045 for 96 images, scaled to a batch of 8
        reduced={"stages": ((1, 8, 1, 1), (6, 12, 2, 2), (6, 16, 1, 1)), "stem": 8, "head": 32,
                 "shape": (3, 32, 32)})

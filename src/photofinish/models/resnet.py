@@ -74,20 +74,38 @@ def preactivated_bottleneck(x: Tensor, width: int, stride: int, project: bool) -
     return conv(y, 4 * width, 1, bias=True) + x
 
 
+TORCHVISION: models.Names = (
+    ("(conv|batch_norm)1", "(conv|bn)1"),
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "layer{s}.{b-1}.(conv|bn){n}"),
+    ("stage{s}.*{b}.projection.(conv|batch_norm)1", "layer{s}.{b-1}.downsample.(0|1)"),
+    ("linear1", "fc"))
+KERAS: models.Names = (
+    ("(conv|batch_norm)1", "conv1_(conv|bn)"),
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "conv{s+1}_block{b}_{n}_(conv|bn)"),
+    ("stage{s}.*{b}.projection.(conv|batch_norm)1", "conv{s+1}_block{b}_0_(conv|bn)"),
+    ("linear1", "predictions"))
+KERAS_V2: models.Names = (
+    ("(conv|batch_norm)1", "(conv1_conv|post_bn)"),
+    ("stage{s}.*{b}.batch_norm1", "conv{s+1}_block{b}_preact_bn"),
+    ("stage{s}.*{b}.batch_norm{n}", "conv{s+1}_block{b}_{n-1}_bn")) + KERAS[1:]
+
 FACTS: Any = {
     "source": "arXiv 1512.03385",
     "optimizer": SGD(learning_rate=3e-3),  # the paper's 0.1 for 256 images, scaled to a batch of 8
     "reduced": {"blocks": (2, 2), "width": 8, "shape": (3, 32, 32)},
+    "names": {"torchvision": TORCHVISION, "timm": TORCHVISION},
 }
+KERAS_FACTS: Any = dict(FACTS, names={"keras.applications": KERAS}, preparation=models.CAFFE)
 
 
 @models.model("resnet152_v1_keras", arguments={"residual": original_bottleneck, "blocks": (3, 8, 36, 3),
-                                               "convolution": conv_norm_keras}, **FACTS)
+                                               "convolution": conv_norm_keras}, **KERAS_FACTS)
 @models.model("resnet101_v1_keras", arguments={"residual": original_bottleneck, "blocks": (3, 4, 23, 3),
-                                               "convolution": conv_norm_keras}, **FACTS)
+                                               "convolution": conv_norm_keras}, **KERAS_FACTS)
 @models.model("resnet50_v1_keras", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3),
-                                              "convolution": conv_norm_keras}, **FACTS)
-@models.model("resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
+                                              "convolution": conv_norm_keras}, **KERAS_FACTS)
+@models.model("resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3)},
+              **dict(FACTS, names={}))
 @models.model("resnet152", arguments={"residual": bottleneck, "blocks": (3, 8, 36, 3)}, **FACTS)
 @models.model("resnet101", arguments={"residual": bottleneck, "blocks": (3, 4, 23, 3)}, **FACTS)
 @models.model("resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, **FACTS)
@@ -109,7 +127,8 @@ def resnet(image: Tensor, classes: int, residual: Callable[..., Tensor], blocks:
     return linear(global_average_pool(x), classes)
 
 
-@models.model("resnet50_v2_keras", **dict(FACTS, source="arXiv 1603.05027"))
+@models.model("resnet50_v2_keras", **dict(FACTS, source="arXiv 1603.05027", names={"keras.applications": KERAS_V2},
+                                          preparation=models.MINUS_ONE_TO_ONE))
 def resnet_v2_keras(image: Tensor, classes: int, blocks: Tuple[int, ...] = (3, 4, 6, 3), width: int = 64) -> Tensor:
     """Each stage but the last strides in its last block, where the paper and others stride in the first.
 
