@@ -39,7 +39,7 @@ system: .make/system  ## what pip cannot install: a C++ compiler and a browser f
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
 
-docs: .make/dev  ## write docs/reference/cli.md from the commands' own help
+docs: .make/dev  ## write the generated pages of docs/reference: commands, models, layers
 	$(BIN)/python tools/reference.py
 
 clean:  ## forget environments, caches and build output; stored races are kept

@@ -1,23 +1,44 @@
-"""Writes docs/reference/cli.md from the commands' own help; a test checks that it is current."""
+"""Writes the generated pages of docs/reference; a test checks that they are current.
 
+cli.md from the commands' own help, models.md from the zoo, layers.md from the vocabulary and the frameworks' tables.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from photofinish.cli import photofinish
+from photofinish import environments, layers, support, vocabulary
+from photofinish.cli import listing, photofinish
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 WIDTH = 100
-HEADER = """# Commands
+COMMANDS = """# Commands
 
 Made by `make docs` from the commands' own `--help`.
 """
+MODELS = """# Models
+
+Made by `make docs` from the zoo. Parameters are the trainable values; MACs the multiply-accumulates of one sample's
+inference (convolution, linear and attention products) at the input named, which `--input` changes; the batch is what a
+race takes unless `--batch` says otherwise. A framework has a model natively if it has every layer of its own; where
+layers are lowered (made of several operations), [layers](layers.md) says which and why.
+"""
+LAYERS = """# Layers
+
+Made by `make docs` from the vocabulary and the frameworks' tables. *native*: the framework's own layer or operation.
+*lowered*: made of several, because the framework ships no such layer. *absent*: a contender of that framework cannot
+run a model with it. Every layer, however it is made, is proven against NumPy in float64.
+"""
 
 
-def page() -> str:
+def commands() -> str:
     """The help of every command, as it is printed in a terminal of WIDTH columns."""
     root = click.Context(photofinish, info_name="photofinish", max_content_width=WIDTH, terminal_width=WIDTH)
-    parts = [HEADER, _entry(root)]
+    parts = [COMMANDS, _entry(root)]
     for name, command in photofinish.commands.items():
         parts.append(_entry(click.Context(command, root, name, max_content_width=WIDTH, terminal_width=WIDTH)))
     return "\n".join(parts)
@@ -27,5 +48,66 @@ def _entry(context: click.Context) -> str:
     return f"## {context.command_path}\n\n```text\n{context.get_help().rstrip()}\n```\n"
 
 
+def models() -> str:
+    """Every model, by what it is made for."""
+    found = listing.models()
+    parts = [MODELS]
+    for task in dict.fromkeys(each["task"] for each in found):
+        rows = [_model(each) for each in found if each["task"] == task]
+        parts.append(f"## {task.capitalize()}\n\n" + _table(
+            ("Model", "Parameters", "MACs", "Input", "Counted in", "Batch", "Source", *_titles()), rows))
+    return "\n".join(parts)
+
+
+def _model(each: dict[str, Any]) -> list[str]:
+    source = re.sub(r"arXiv (\d+\.\d+)", r"[arXiv \1](https://arxiv.org/abs/\1)", each["source"])
+    return [f"`{each['name']}`", f"{each['parameters']:,}", f"{each['macs']:,}", listing.size(each["inputs"]),
+            each["unit"], str(each["batch"]), source, *(_brief(each["support"][name]) for name in support.frameworks())]
+
+
+def _brief(found: dict[str, str]) -> str:
+    kinds = re.findall(r"(?:^|; )(\w+): ", found["reason"])
+    return found["level"] + (f" ({', '.join(kinds)})" if kinds else "")
+
+
+def kinds() -> str:
+    """Every layer kind, its word in the vocabulary, and how each framework has it."""
+    rows = [[f"`{name}`", _word(name), _first_sentence(layers.KINDS[name]), *(_cell(each) for each in found.values())]
+            for name, found in support.matrix().items()]
+    return LAYERS + "\n" + _table(("Layer", "Word", "Meaning", *_titles()), rows)
+
+
+def _word(kind: str) -> str:
+    """The first word of the vocabulary that records this kind; none for losses."""
+    words = (name for name in vocabulary.__all__
+             if f"layers.{kind}(" in inspect.getsource(getattr(vocabulary, name)))
+    word = next(words, "")
+    return f"`{word}`" if word else ""
+
+
+def _first_sentence(kind: type) -> str:
+    paragraph = " ".join(inspect.getdoc(kind).split("\n\n")[0].split())  # type: ignore[union-attr]
+    return re.split(r"(?<!al)(?<!\.)\.(?:\s|$)", paragraph)[0]
+
+
+def _cell(found: support.Support) -> str:
+    return f"{found.level}: {found.reason}" if found.reason else found.level
+
+
+def _titles() -> list[str]:
+    return [environments.frameworks()[name].title for name in support.frameworks()]
+
+
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(re.sub(r"(?=[|*])", r"\\", cell) for cell in cells) + " |\n"
+
+    titles = list(titles)
+    return line(titles) + "|" + "---|" * len(titles) + "\n" + "".join(map(line, rows))
+
+
+PAGES: dict[str, Callable[[], str]] = {"cli.md": commands, "models.md": models, "layers.md": kinds}
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for page, write in PAGES.items():
+        (FOLDER / page).write_text(write(), encoding="utf-8")

@@ -1,48 +1,92 @@
 """`photofinish list`: the models, frameworks and contenders there are."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from photofinish.cli import options
-from photofinish.errors import unknown
+from photofinish.errors import UsageError, unknown
+from photofinish.render.document import Block, Column, Heading, Note, Table
+
+Entry = dict[str, Any]
 
 
 @click.command("list", epilog="""\b
 Examples:
   photofinish list models
+  photofinish list models resnet keras
+  photofinish list models --task recommendation
   photofinish list contenders --json""")
 @click.argument("what", metavar="models|frameworks|contenders")
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+@click.option("--task", metavar="TASK", help="Only models made for TASK, such as classification.")
 @options.as_json
-def command(what: str, as_json: bool) -> None:
-    """List the models, frameworks or contenders there are."""
+def command(what: str, words: tuple[str, ...], task: str | None, as_json: bool) -> None:
+    """List the models, frameworks or contenders there are.
+
+    With WORDs, only those that have each of them somewhere in what is listed. What the frameworks make of each model
+    (native, lowered or absent) is in --json and in docs/reference/models.md.
+    """
     from photofinish.cli import output
-    from photofinish.render.document import Column, Table
     if what not in KINDS:
         raise unknown("list", what, KINDS)
     kind = KINDS[what]
     found = kind.entries()
+    if task is not None:
+        found = _of_task(what, task, found)
+    found = [each for each in found if _has(each, words)]
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        columns = tuple(Column(title, hint) for title, hint in kind.columns.items())
-        output.show(output.sheet(what.capitalize(), "", Table(what, columns, tuple(map(kind.row, found)))))
+        output.show(output.sheet(what.capitalize(), "", *_blocks(what, kind, found)))
 
 
-def models() -> list[dict[str, Any]]:
+def _of_task(what: str, task: str, entries: list[Entry]) -> list[Entry]:
+    if what != "models":
+        raise UsageError(f"--task is for models, not for {what}", "see: photofinish list models --task classification")
+    tasks = list(dict.fromkeys(each["task"] for each in entries))
+    if task not in tasks:
+        raise unknown("task", task, tasks)
+    return [each for each in entries if each["task"] == task]
+
+
+def _has(entry: Entry, words: Sequence[str]) -> bool:
+    text = " ".join(value for value in entry.values() if isinstance(value, str)).lower()
+    return all(word.lower() in text for word in words)
+
+
+def _blocks(what: str, kind: "Kind", entries: list[Entry]) -> Iterator[Block]:
+    """One table, or one for each value of what the kind is grouped by."""
+    columns = tuple(Column(title, hint) for title, hint in kind.columns.items())
+    if not entries:
+        yield Note((f"none of the {what} has all these words",))
+    for group in dict.fromkeys(each.get(kind.group, "") for each in entries):
+        rows = tuple(kind.row(each) for each in entries if each.get(kind.group, "") == group)
+        if group:
+            yield Heading(f"{group.capitalize()} ({len(rows)})")
+        yield Table(what, columns, rows)
+
+
+def models() -> list[Entry]:
     """Every model at its default input size and classes."""
+    from photofinish import support
     from photofinish.models import all_models
     found = []
     for name, entry in all_models().items():
         graph = entry.graph()
-        found.append({"name": name, "parameters": graph.parameter_count, "macs": graph.macs,
-                      "input": list(graph.inputs[0][1].shape), "unit": entry.unit, "task": entry.task})
+        found.append({
+            "name": name, "parameters": graph.parameter_count, "macs": graph.macs,
+            "input": list(graph.inputs[0][1].shape), "unit": entry.unit, "task": entry.task, "source": entry.source,
+            "batch": entry.batch,
+            "inputs": [{"name": each, "axes": spec.axes, "shape": list(spec.shape), "dtype": spec.dtype}
+                       for each, spec in graph.inputs],
+            "support": {each: support.told(support.of_model(each, graph)) for each in support.frameworks()}})
     return found
 
 
-def frameworks() -> list[dict[str, Any]]:
+def frameworks() -> list[Entry]:
     """Every framework, with the version installed here or how to get it."""
     from photofinish import environments
     found = []
@@ -54,11 +98,20 @@ def frameworks() -> list[dict[str, Any]]:
     return found
 
 
-def contenders() -> list[dict[str, Any]]:
+def contenders() -> list[Entry]:
     """Every framework in every mode."""
     return [{"name": f"{each['name']}:{mode}", "default": mode == each["modes"][0],
              "installed": each["version"] is not None, "options": each["options"]}
             for each in frameworks() for mode in each["modes"]]
+
+
+def size(inputs: Sequence[Entry]) -> str:
+    """What a model takes, in short: the size of its first input and how many others there are, or the names of
+    single values."""
+    first, *others = inputs
+    if not first["shape"]:
+        return ", ".join(each["name"] for each in inputs)
+    return "x".join(map(str, first["shape"])) + (f" and {len(others)} more" if others else "")
 
 
 def _spelled(options: dict[str, list[str]]) -> str:
@@ -66,17 +119,20 @@ def _spelled(options: dict[str, list[str]]) -> str:
 
 
 class Kind(NamedTuple):
-    """One thing that can be listed: its entries, its columns (title -> hint) and the row of an entry."""
+    """One thing that can be listed: its entries, its columns (title -> hint), the row of an entry, and the key by
+    which entries are put in tables of their own, if any."""
 
-    entries: Callable[[], list[dict[str, Any]]]
+    entries: Callable[[], list[Entry]]
     columns: dict[str, str]
-    row: Callable[[dict[str, Any]], tuple[Any, ...]]
+    row: Callable[[Entry], tuple[Any, ...]]
+    group: str = ""
 
 
 KINDS = {
-    "models": Kind(models, {"Model": "code", "Parameters": "count", "MACs": "count", "Input": "text", "Task": "text"},
-                   lambda each: (each["name"], each["parameters"], each["macs"], "x".join(map(str, each["input"])),
-                                 each["task"])),
+    "models": Kind(models, {"Model": "code", "Parameters": "count", "MACs": "count", "Input": "text", "Unit": "text",
+                            "Source": "text"},
+                   lambda each: (each["name"], each["parameters"], each["macs"], size(each["inputs"]), each["unit"],
+                                 each["source"]), "task"),
     "frameworks": Kind(frameworks, {"Framework": "code", "Version here": "text", "Modes": "text", "Devices": "text"},
                        lambda each: (each["name"], each["version"] or each["install"], ", ".join(each["modes"]),
                                      ", ".join(each["devices"]))),

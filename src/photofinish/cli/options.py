@@ -46,7 +46,7 @@ class Share(click.ParamType[float]):
 
 
 class InputShape(click.ParamType["tuple[int, ...]"]):
-    """Channels, height and width, from "3x320x320"."""
+    """The size of a model's first input: channels, height and width from "3x320x320", a length from "128"."""
 
     name = "shape"
 
@@ -55,7 +55,8 @@ class InputShape(click.ParamType["tuple[int, ...]"]):
             return value
         words = re.split("[x,\N{MULTIPLICATION SIGN}]", value.strip().lower())
         if not all(word.isdigit() and int(word) for word in words):
-            self.fail(f"{value!r} is not a shape: write channels x height x width, such as 3x224x224", param, ctx)
+            self.fail(f"{value!r} is not a shape: write channels x height x width, such as 3x224x224, or a length, "
+                      "such as 128", param, ctx)
         return tuple(map(int, words))
 
 
@@ -75,10 +76,11 @@ contenders = click.option(
     help="Framework:mode[option=value,...], separated by commas. Default: every installed framework in its "
          "default mode. One named twice races against itself.")
 batch = click.option("--batch", "-b", type=COUNT, metavar="N", help="Samples per step. Default: the model's own.")
-shape = click.option("--input", "shape", type=InputShape(), metavar="CxHxW",
-                     help="Input size, such as 3x320x320. Default: the model's own.")
+shape = click.option("--input", "shape", type=InputShape(), metavar="SIZE",
+                     help="Size of the first input: 3x320x320 for images, 128 for texts of that length. Default: the "
+                          "model's own.")
 classes = click.option("--classes", type=COUNT, metavar="N",
-                       help="Classes of the last layer. Default: the model's own.")
+                       help="Classes of the last layer, where there are any. Default: the model's own.")
 device = click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu or cuda.")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",

@@ -21,6 +21,7 @@ CODE = {"torch": "torch", "keras": "tensorflow"}  # a form of code -> the framew
 Examples:
   photofinish show resnet50
   photofinish show resnet50 --as torch
+  photofinish show bert_base --as keras --input 128
   photofinish show vgg16 --as table --input 3x320x320 --json""")
 @click.argument("model")
 @click.option("--as", "form", default="table", show_default=True, metavar="FORM", help="table, torch or keras.")
@@ -30,8 +31,8 @@ Examples:
 def command(model: str, form: str, shape: tuple[int, ...] | None, classes: int | None, as_json: bool) -> None:
     """Show MODEL layer by layer, or as native code.
 
-    The table counts trainable parameters and multiply-accumulates of one sample. The code is what the
-    framework runs, ready to paste.
+    The table counts trainable parameters and multiply-accumulates of one sample, and says which frameworks have
+    every layer of their own. The code is what the framework runs, ready to paste.
     """
     from photofinish import models
     from photofinish.cli import output
@@ -64,6 +65,7 @@ def native_code(form: str, graph: "Graph") -> str:
 def describe(name: str, graph: "Graph") -> dict[str, Any]:
     """The model as `--json` gives it. Shapes are channels first without the batch; a parameter that several
     layers share counts for the first."""
+    from photofinish import support
     counted: set[str] = set()
     layers = []
     for node in graph.nodes:
@@ -75,16 +77,23 @@ def describe(name: str, graph: "Graph") -> dict[str, Any]:
             "parameters": sum(math.prod(graph.parameters[each].shape) for each in own),
             "macs": node.layer.macs(*graph.input_specs(node)), "training_only": node.training_only})
     return {"model": name, "digest": graph.digest, "parameters": graph.parameter_count, "macs": graph.macs,
-            "inputs": {each: list(spec.shape) for each, spec in graph.inputs}, "layers": layers}
+            "inputs": {each: list(spec.shape) for each, spec in graph.inputs}, "layers": layers,
+            "losses": [{"kind": type(each.layer).__name__, "prediction": each.prediction, "target": each.target,
+                        "weight": each.weight} for each in graph.losses],
+            "support": {each: support.told(support.of_model(each, graph)) for each in support.frameworks()}}
 
 
 def table(model: dict[str, Any]) -> "Document":
     from photofinish.cli.output import sheet
-    from photofinish.render.document import Column, Table
+    from photofinish.render.document import Column, Facts, Table
     columns = (Column("Layer", "code"), Column("Kind"), Column("Output"), Column("Parameters", "count"),
                Column("MACs", "count"))
     rows = tuple((each["name"] + (" (training only)" if each["training_only"] else ""), each["kind"],
                   "x".join(map(str, each["output"])), each["parameters"], each["macs"]) for each in model["layers"])
-    inputs = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in model["inputs"].items())
+    inputs = ", ".join(f"{name} {'x'.join(map(str, shape))}".rstrip() for name, shape in model["inputs"].items())
     totals = f"{model['parameters']:,} parameters, {model['macs']:,} multiply-accumulates"
-    return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows))
+    losses = tuple(("loss", f"{each['kind']} of {each['prediction']} and {each['target']}"
+                    + (f", times {each['weight']:g}" if each["weight"] != 1 else "")) for each in model["losses"])
+    support = tuple((f"in {name}", each["level"] + (f" ({each['reason']})" if each["reason"] else ""))
+                    for name, each in model["support"].items())
+    return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows), Facts(losses + support))
