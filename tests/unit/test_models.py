@@ -67,7 +67,7 @@ def test_resnet50_v1_has_the_parameters_of_v1_5_and_the_work_of_the_keras_one(si
     assert v1.macs == keras.macs < v1_5.macs
 
 
-SIZES = ("channels", "features", "vocabulary", "length", "rate", "start", "stop")  # fields that a reduced model changes
+SIZES = ("channels", "features", "vocabulary", "length", "rate", "start", "stop", "gain")  # what a reduced model changes
 SHARES = ("groups", "heads")  # of which it has one or several, as the full one
 
 
@@ -76,6 +76,8 @@ def kinds(graph):
     def general(name, value):
         if isinstance(value, Graph):
             return frozenset(kinds(value))
+        if name == "factor" and value > 1:  # the root of a width
+            return "more than 1"
         return value > 1 if name in SHARES else None if name in SIZES else value
     return {(type(node.layer).__name__,
              tuple((name, general(name, value)) for name, value in layer_fields(node.layer).items()))

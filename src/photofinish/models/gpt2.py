@@ -50,7 +50,7 @@ def layer(x: Tensor, heads: int) -> Tensor:
 @models.model(inputs=models.words(128, "words"), classes=None, task="language modelling", unit="tokens", unit_axis="T",
        source="Radford et al. 2019; github.com/openai/gpt-2",
        optimizer=Adam(3e-5),  # GPT's 2.5e-4 for 64 sequences (Radford et al. 2018), scaled to a batch of 8
-       reduced={"vocabulary": 64, "layers": 2, "width": 32, "heads": 2, "shape": (7,)})
+       reduced={"vocabulary": 64, "layers": 2, "width": 24, "heads": 2, "shape": (7,)})
 def gpt2_small(words: Tensor, vocabulary: int = 50_257, layers: int = 12, width: int = 768, heads: int = 12) -> Tensor:
     """The default input is 128 words of the 1,024 that its positions reach."""
     x = embedding(words, vocabulary, width, name="table", gain=GAIN)
