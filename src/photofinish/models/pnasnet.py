@@ -44,9 +44,7 @@ def cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustment, source:
     """Figure 1. `previous` is what the cell before took; `adjust` gives it the size and channels of this one."""
     p = adjust(previous, channels, source)
     h = projection(x, channels, source)
-
-    def convolved(x: Tensor, kernel: int) -> Tensor:
-        return separable(x, channels, kernel, source, stride, windows)
+    convolved = partial(separable, channels=channels, source=source, stride=stride, windows=windows)
 
     def largest(x: Tensor) -> Tensor:
         return windows(x, 3, stride, partial(max_pool, kernel=3, stride=stride))
@@ -54,11 +52,11 @@ def cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustment, source:
     pooled = largest(p)
     if pooled.channels != channels:  # in the first cell
         pooled = source.norm(conv(pooled, channels, 1))
-    first = convolved(p, 5) + pooled
-    second = convolved(h, 7) + largest(h)
-    third = convolved(h, 5) + convolved(h, 3)
+    first = convolved(p, kernel=5) + pooled
+    second = convolved(h, kernel=7) + largest(h)
+    third = convolved(h, kernel=5) + convolved(h, kernel=3)
     fourth = separable(third, channels, 3, source) + largest(h)
-    fifth = convolved(p, 3) + (h if stride == 1 else projection(h, channels, source, stride))
+    fifth = convolved(p, kernel=3) + (h if stride == 1 else projection(h, channels, source, stride))
     return concat(first, second, third, fourth, fifth)
 
 
