@@ -19,7 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from parity.cases import BATCH, Case, cases
+from families.common import BATCH, Case
+from parity.cases import cases
 from photofinish.frameworks import Arrays, Contestant, Setup
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.graph import Graph

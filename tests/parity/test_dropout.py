@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from parity.cases import CLASSES, head
+from families.common import CLASSES, head
 from parity.contenders import contenders, make
 from parity.rule import MULTIPLE, ROUNDING, longest_sum, rms
 from photofinish import data, weights
