@@ -61,13 +61,13 @@ def test_a_mask_is_true_up_to_a_length_of_at_least_half():
 @pytest.mark.parametrize("nodes", [3, 400])
 def test_a_matrix_over_positions_is_the_normalised_adjacency_of_a_sparse_graph(nodes):
     drawn = draw_input("adjacency", Spec("TU", (nodes, nodes)), 3, 0)
-    assert drawn.dtype == np.float32 and not np.array_equal(drawn[0], drawn[1])
+    assert drawn.dtype == np.float32
     for matrix in drawn:
         degrees = (matrix > 0).sum(1)  # each node's own link counted
         np.testing.assert_allclose(matrix * np.sqrt(np.outer(degrees, degrees)), matrix > 0, rtol=1e-6)
         assert (matrix == matrix.T).all() and (np.diag(matrix) > 0).all()
     if nodes == 400:
-        assert (drawn > 0).sum(-1).mean() == pytest.approx(5, rel=0.1)
+        assert (drawn > 0).sum(-1).mean() == pytest.approx(5, rel=0.1) and not np.array_equal(drawn[0], drawn[1])
 
 
 def test_padding_fills_a_label_behind_its_length_and_stands_nowhere_else():
