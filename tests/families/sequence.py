@@ -216,7 +216,7 @@ DEFINITIONS = {
 
 
 def _compact(image: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-    x = channel_scale(layer_norm(conv(image, 6, (3, 2), (2, 2), 0), 1e-3), 0.1)
+    x = channel_scale(layer_norm(image, 1e-3), 0.1)
     x = sinusoidal_positions(learned_positions(class_token(image_to_sequence(x)), 10))
     query, key, value = (linear(x, 6, name=name) for name in ("query", "key", "value"))
     x = layer_norm(x + attention(query, key, value, 2, causal=True), 1e-2, scale=False)
@@ -229,5 +229,5 @@ def _compact(image: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
     return logits
 
 
-COMPACT = record(_compact, {"image": Spec("CHW", (3, 7, 6)), **MEMORY})
+COMPACT = record(_compact, {"image": Spec("CHW", (6, 3, 3)), **MEMORY})
 EQUIVALENT: dict[str, str] = {}

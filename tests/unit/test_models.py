@@ -67,7 +67,7 @@ def test_resnet50_v1_has_the_parameters_of_v1_5_and_the_work_of_the_keras_one(si
     assert v1.macs == keras.macs < v1_5.macs
 
 
-SIZES = ("channels", "features", "vocabulary", "length", "rate", "start", "stop", "gain")  # what a reduced model changes
+SIZES = ("channels", "features", "vocabulary", "length", "rate", "start", "stop", "gain")  # a reduced model's own
 SHARES = ("groups", "heads")  # of which it has one or several, as the full one
 
 

@@ -1,5 +1,6 @@
 """Every field of every layer, loss and optimizer, perturbed one at a time, must be refused by the certificate."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
@@ -82,6 +83,8 @@ EQUIVALENT = {
     "compact: max_pool1 MaxPool.padding[2] (1, 0, 1, 0) -> (1, 0, 2, 0)": UNREACHED,
     "compact: average_pool1 AveragePool.padding[3] (0, 1, 0, 1) -> (0, 1, 0, 2)": UNREACHED,
 }
+STARTS = r" \w+\.(gain|initial) "  # fields that say only where a weight starts: who is judged is given the weights
+EQUIVALENT.update({name: "where a weight starts" for name in MUTANTS if re.search(STARTS, name)})
 for family in FAMILIES:
     prefix = family.__name__.split(".")[-1]
     EQUIVALENT.update({f"{prefix}: {name}": reason for name, reason in family.EQUIVALENT.items()})
