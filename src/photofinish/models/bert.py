@@ -63,6 +63,23 @@ def encode(words: Tensor, segments: Tensor, mask: Tensor, vocabulary: int, layer
     return tanh(linear(select(x, 0), width, name="pooler")), x
 
 
+ENCODER: models.Names = (
+    ("embeddings.(words|segments)", "embeddings.(word_embeddings|token_type_embeddings)"),
+    ("embeddings.(learned_positions|layer_norm)1", "embeddings.(position_embeddings|LayerNorm)"),
+    ("layer{n}.attention.(query|key|value)", "encoder.layer.{n-1}.attention.self.(query|key|value)"),
+    ("layer{n}.(attention.output|layer_norm1)", "encoder.layer.{n-1}.attention.output.(dense|LayerNorm)"),
+    ("layer{n}.linear1", "encoder.layer.{n-1}.intermediate.dense"),
+    ("layer{n}.(linear|layer_norm)2", "encoder.layer.{n-1}.output.(dense|LayerNorm)"),
+    ("pooler", "pooler.dense"))
+INSIDE: models.Names = tuple((pattern, "bert." + name) for pattern, name in ENCODER)  # of a model with heads
+ENCODING = {"transformers": (*ENCODER, ("", "cls.*"))}
+CLASSIFICATION = {"transformers": (*INSIDE, ("head", "classifier"))}
+MLM = {"transformers": (
+    *INSIDE,
+    ("masked_words.(linear|layer_norm)1", "cls.predictions.transform.(dense|LayerNorm)"),
+    ("masked_words.decoder.bias", "cls.predictions.bias"),
+    ("next_sentence", "cls.seq_relationship"))}
+
 FACTS: Any = {
     "inputs": models.words(128, "words", "segments", mask="mask"),
     "unit": "tokens",
@@ -75,24 +92,24 @@ TUNING: Any = {"classes": 2, "optimizer": Adam(5e-6)}  # the paper's 2e-5 for 32
 PRETRAINING: Any = {"classes": None, "optimizer": Adam(3e-6)}  # its 1e-4 for 256 sequences
 
 
-@models.model("bert_large", arguments=LARGE, task="encoding", **PRETRAINING, **FACTS)
-@models.model("bert_base", task="encoding", **PRETRAINING, **FACTS)
+@models.model("bert_large", arguments=LARGE, task="encoding", names=ENCODING, **PRETRAINING, **FACTS)
+@models.model("bert_base", task="encoding", names=ENCODING, **PRETRAINING, **FACTS)
 def bert(words: Tensor, segments: Tensor, mask: Tensor, vocabulary: int = VOCABULARY, layers: int = 12,
          width: int = 768, heads: int = 12) -> Tuple[Tensor, Tensor]:
     return encode(words, segments, mask, vocabulary, layers, width, heads)
 
 
-@models.model("bert_large_classification", arguments=LARGE, **TUNING, **FACTS)
-@models.model("bert_base_classification", **TUNING, **FACTS)
+@models.model("bert_large_classification", arguments=LARGE, names=CLASSIFICATION, **TUNING, **FACTS)
+@models.model("bert_base_classification", names=CLASSIFICATION, **TUNING, **FACTS)
 def bert_classification(words: Tensor, segments: Tensor, mask: Tensor, classes: int, vocabulary: int = VOCABULARY,
                         layers: int = 12, width: int = 768, heads: int = 12) -> Tensor:
     pooled, _ = encode(words, segments, mask, vocabulary, layers, width, heads)
     return linear(dropout(pooled, DROP), classes, name="head")
 
 
-@models.model("bert_large_mlm", objective=None, arguments=LARGE, task="masked language modelling", **PRETRAINING,
-              **FACTS)
-@models.model("bert_base_mlm", objective=None, task="masked language modelling", **PRETRAINING, **FACTS)
+@models.model("bert_large_mlm", objective=None, arguments=LARGE, task="masked language modelling", names=MLM,
+              **PRETRAINING, **FACTS)
+@models.model("bert_base_mlm", objective=None, task="masked language modelling", names=MLM, **PRETRAINING, **FACTS)
 def bert_mlm(words: Tensor, segments: Tensor, mask: Tensor, vocabulary: int = VOCABULARY, layers: int = 12,
              width: int = 768, heads: int = 12) -> Tuple[Tensor, Tensor]:
     """Logits of the words, and of whether the second sentence follows the first."""

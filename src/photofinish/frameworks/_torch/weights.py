@@ -55,10 +55,20 @@ def place(node: Node, own: str) -> Place:
     return Place(native_path(node.name) + "." + RECURRENT[name] + ("_reverse" if backward else ""), order)
 
 
-def places(graph: Graph) -> Dict[str, Place]:
-    """Every parameter and state of the graph by name; a shared one is where its first node has it."""
+def places(graph: Graph, names: Optional[Dict[str, str]] = None) -> Dict[str, Place]:
+    """Every parameter and state of the graph by name; a shared one is where its first node has it.
+
+    `names` are what another package's model calls each layer, or an array itself: what it lacks is left out.
+    """
     found: Dict[str, Place] = {}
     for node in graph.nodes:
         for own, name in node.parameters + node.state:
-            found.setdefault(name, place(node, own))
+            here = place(node, own)
+            if names is not None and name in names:
+                here = here._replace(path=names[name])
+            elif names is not None and node.name in names:
+                here = here._replace(path=names[node.name] + here.path[here.path.rfind("."):])
+            elif names is not None:
+                continue
+            found.setdefault(name, here)
     return found
