@@ -177,7 +177,7 @@ DEFINITIONS = {
 def _compact(image: Tensor) -> Tensor:
     x = leaky_relu(conv_transpose(image, 4, (3, 2), (1, 2), (1, 0, 0, 1), bias=True), 0.2)
     x = local_response_norm(x, 3, alpha=0.8, beta=0.6, bias=1.5)
-    x = elu(scale(pad(conv(x, 4, 1, bias=True), (1, -1, -2, 2)), -0.7), 0.6)
+    x = elu(scale(pad(x, (1, -1, -2, 2)), -0.7), 0.6)
     rows = slice_axis(x, 1, 4, axis="H")
     return head(concat(global_average_pool(x), global_average_pool(rows), slice_axis(flatten(rows), 2, 7)))
 

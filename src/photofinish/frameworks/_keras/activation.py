@@ -16,7 +16,7 @@ RULES: Rules = {
     layers.Sigmoid: lambda use: [use.keras("Activation", "sigmoid")],
     layers.Tanh: lambda use: [use.keras("Activation", "tanh")],
     layers.Swish: lambda use: [use.keras("Activation", "silu")],
-    layers.LeakyRelu: lambda use: [use.keras("LeakyReLU", use.layer.alpha)],
+    layers.LeakyRelu: lambda use: [use.keras("LeakyReLU", use.layer.alpha)],  # TensorFlow keeps the slope in float32
     layers.Elu: lambda use: [use.keras("ELU", use.layer.alpha)],
     layers.Dropout: lambda use: [use.keras("Dropout", use.layer.rate)],
     layers.StochasticDepth: lambda use: [use.keras(
