@@ -167,18 +167,22 @@ class Contestant(frameworks.Contestant):
         kept = {slot: getattr(self.updater, SLOTS[slot]) for slot in self.optimizer.slots}
         return {slot: (variables, factor) for slot, variables in kept.items() if variables}
 
-    def _trainable(self) -> List[Tuple[str, Place]]:
-        """Parameters in Keras' order, which is that of gradients and slots."""
-        by_path = {place.variable.path: (name.split("/", 1)[1], place) for name, place in self.places.items()}
-        return [by_path[variable.path] for variable in self.model.trainable_variables]
+    def _trainable(self) -> List[Tuple[str, Place, int]]:
+        """Parameters, where they are, and the place of that variable in Keras' order: that of gradients and slots."""
+        numbers = {variable.path: number for number, variable in enumerate(self.model.trainable_variables)}
+        return [(name.split("/", 1)[1], place, numbers[place.variable.path]) for name, place in self.places.items()
+                if name.startswith("parameter/")]
 
     def put(self, arrays: Arrays) -> None:
         for name, place in self.places.items():
-            place.variable.assign(place.native(arrays[name]))
+            place.store(arrays[name], place.variable)
         for slot, (variables, factor) in self._slots().items():
-            for (name, place), variable in zip(self._trainable(), variables):
+            for name, place, number in self._trainable():
                 given = arrays.get("{}/{}".format(slot, name))
-                variable.assign(tf.zeros_like(variable) if given is None else place.native(given * factor))
+                if given is None:
+                    variables[number].assign(tf.zeros_like(variables[number]))
+                else:
+                    place.store(given * factor, variables[number])
         if self.updater is not None:
             self.updater.iterations.assign(int(arrays.get("step", 0)))
         self._begin({name: arrays[name] for name in self.sampled}, int(arrays.get("step", 0)))
@@ -210,14 +214,14 @@ class Contestant(frameworks.Contestant):
         """Before inference that follows training: the model itself gets the variances of the graph's convention."""
         variances = self._variances()
         for name, values in variances.items():
-            self.places[name].variable.assign(self.places[name].native(values))
+            self.places[name].store(values, self.places[name].variable)
         self._begin(variances, self._step())
 
     def get(self) -> Arrays:
         arrays = {name: place.canonical(place.variable.numpy()) for name, place in self.places.items()}
         for slot, (variables, factor) in self._slots().items():
-            for (name, place), variable in zip(self._trainable(), variables):
-                value = place.canonical(variable.numpy())
+            for name, place, number in self._trainable():
+                value = place.canonical(variables[number].numpy())
                 arrays["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
         arrays.update(self._variances())
         return dict(arrays, step=np.array(self._step(), np.int64))
@@ -263,8 +267,8 @@ class Contestant(frameworks.Contestant):
         for variable, value in kept:
             variable.assign(value)
         arrays = self.read({name: outputs[name] for name in self.graph.outputs})
-        arrays.update({"gradient/" + name: place.canonical(each.numpy())
-                       for (name, place), each in zip(self._trainable(), found)})
+        arrays.update({"gradient/" + name: place.canonical(found[number].numpy())
+                       for name, place, number in self._trainable()})
         return dict(arrays, loss=loss.numpy())
 
     def wait(self, handle: Any) -> None:

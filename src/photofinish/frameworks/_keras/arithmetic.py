@@ -41,6 +41,7 @@ def _select(use: Use) -> Printed:
 
 
 RULES: Rules = {
+    layers.RowsToSequence: lambda use: [use.keras("Reshape", use.out.shape)],
     layers.Add: lambda use: [use.merge("Add")],
     layers.Multiply: lambda use: [use.merge("Multiply")],
     layers.Concat: _concat,

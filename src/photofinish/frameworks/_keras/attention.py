@@ -9,11 +9,36 @@ def _attention(use: Use) -> Printed:
     return ["{}({})".format(made, ", ".join("{{{}}}".format(i) for i in range(len(use.specs))))]
 
 
-RULES: Rules = {layers.Attention: _attention}
+def _additive_attention(use: Use) -> Printed:
+    inputs = ", ".join("{{{}}}".format(i) for i in range(len(use.specs)))
+    return ["{}({})".format(call("NormedAttention", name=use.name), inputs)]
 
-LOWERED = {layers.Attention: "keras.ops.dot_product_attention, which on TensorFlow is einsum, softmax and einsum"}
+
+RULES: Rules = {layers.Attention: _attention, layers.AdditiveAttention: _additive_attention}
+
+LOWERED = {
+    layers.Attention: "keras.ops.dot_product_attention, which on TensorFlow is einsum, softmax and einsum",
+    layers.AdditiveAttention: "a layer of Keras operations: layers.AdditiveAttention has no norm and no bias",
+}
 
 HELPERS = {
+    "NormedAttention": '''
+class NormedAttention(layers.Layer):
+    """Bahdanau attention whose vector has a length of its own; `seen` is true at the keys that may be looked at."""
+
+    def build(self, query_shape, *others):
+        features = query_shape[-1:]
+        self.weight = self.add_weight(shape=features, name="weight")
+        self.scale = self.add_weight(shape=(1,), initializer="ones", name="scale")
+        self.bias = self.add_weight(shape=features, initializer="zeros", name="bias")
+
+    def call(self, query, key, value, seen=None):
+        vector = self.scale * self.weight / ops.norm(self.weight)
+        scores = ops.matmul(ops.tanh(query[:, :, None] + (key + self.bias)[:, None]), vector)
+        if seen is not None:
+            scores = ops.where(seen[:, None], scores, -np.inf)
+        return ops.matmul(ops.softmax(scores), value)
+''',
     "DotProductAttention": '''
 class DotProductAttention(layers.Layer):
     """Attention of projected sequences, heads side by side; `seen` is true at the keys that may be looked at."""

@@ -1,12 +1,14 @@
 """Convolutions."""
 
+from typing import Union
+
 from photofinish import layers
 from photofinish.frameworks._keras.use import Printed, Rules, Use, call, square
 from photofinish.frameworks._keras.windows import padding, zero_padding
 from photofinish.layers import Spec
 
 
-def is_depthwise(layer: layers.Conv, spec: Spec) -> bool:
+def is_depthwise(layer: Union[layers.Conv, layers.SequenceConv], spec: Spec) -> bool:
     return layer.groups == spec.size("C") > 1
 
 
@@ -41,4 +43,28 @@ def _conv_transpose(use: Use) -> Printed:
     return [body, call("layers.Cropping2D", ends, name=use.name + ".cropping") + "({0})"]
 
 
-RULES: Rules = {layers.Conv: _conv, layers.ConvTranspose: _conv_transpose}
+def _sequence_conv(use: Use) -> Printed:
+    layer, length, count = use.layer, use.spec.size("T"), use.out.size("T")
+    before = layer.padding[0]
+    span = (count - 1) * layer.stride + layer.kernel
+    after, total = max(0, span - before - length), max(0, span - length)  # what the windows read, not what there is
+    same = before + after > 0 and count == -(-length // layer.stride) and (before, after) == (
+        total // 2, total - total // 2)
+    options = {"strides": layer.stride if layer.stride > 1 else None, "padding": "same" if same else None,
+               "use_bias": None if layer.bias else False}
+    if is_depthwise(layer, use.spec):
+        multiplier = layer.channels // layer.groups
+        body = use.keras("DepthwiseConv1D", layer.kernel, depth_multiplier=multiplier if multiplier > 1 else None,
+                         **options)
+    else:
+        body = use.keras("Conv1D", layer.channels, layer.kernel, groups=layer.groups if layer.groups > 1 else None,
+                         **options)
+    padded = [] if same or not before + after else [
+        call("layers.ZeroPadding1D", (before, after), name=use.name + ".padding") + "({0})"]
+    return padded + [body]
+
+
+RULES: Rules = {
+    layers.Conv: _conv, layers.ConvTranspose: _conv_transpose,
+    layers.SequenceConv: _sequence_conv,
+}

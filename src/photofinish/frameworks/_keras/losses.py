@@ -20,9 +20,31 @@ LOSSES: Dict[type, Callable[..., str]] = {
     layers.SoftmaxCrossEntropy: _cross_entropy,
     layers.BinaryCrossEntropy: lambda layer, target, logits: (
         "tf.nn.sigmoid_cross_entropy_with_logits({}, {})".format(target, logits)),
+    layers.CTC: lambda layer, target, logits: "ctc_loss({}, {})".format(target, logits),
+}
+COMPILED: Dict[type, Callable[..., str]] = {  # what stands in for a loss that XLA cannot compile
+    layers.CTC: lambda layer, target, logits: "dense_ctc_loss({}, {})".format(target, logits),
 }
 
+LIMITS = {layers.CTC: "the kernel is infinite where all alignments pass a symbol less likely than float32's least number; "
+                      "XLA cannot compile it: there TensorFlow's dense algorithm stands in, in float32 only"}
+
 HELPERS = {
+    "ctc_loss": '''
+def ctc_loss(labels, logits):
+    """Minus the log probability of each sample's labels, which blanks (0) fill up. With sparse labels
+    TensorFlow runs its kernel."""
+    labels = tf.cast(labels, tf.int32)
+    positions = tf.fill(tf.shape(labels)[:1], logits.shape[1])
+    return tf.nn.ctc_loss(tf.sparse.from_dense(labels), logits, None, positions, logits_time_major=False, blank_index=0)
+''',
+    "dense_ctc_loss": '''
+def dense_ctc_loss(labels, logits):
+    """Minus the log probability of each sample's labels, which blanks (0) fill up."""
+    counts = tf.math.count_nonzero(labels, 1, dtype=tf.int32)
+    positions = tf.fill(tf.shape(counts), logits.shape[1])
+    return tf.nn.ctc_loss(labels, logits, counts, positions, logits_time_major=False)
+''',
     "smoothed_cross_entropy": '''
 def smoothed_cross_entropy(labels, logits, smoothing):
     other = smoothing / logits.shape[-1]

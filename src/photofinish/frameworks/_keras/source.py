@@ -62,8 +62,9 @@ def shared_nodes(graph: Graph) -> Set[str]:
 class Writer:
     """Prints the layers of a graph, one line each. `prefix` comes before the names of its layers."""
 
-    def __init__(self, graph: Graph, prefix: str = "") -> None:
+    def __init__(self, graph: Graph, mode: str, prefix: str = "") -> None:
         self.graph = graph
+        self.mode = mode
         self.prefix = prefix
         self.orders = feature_orders(graph)
         self.variables = self._variables()
@@ -107,7 +108,7 @@ class Writer:
     def _node(self, node: Node) -> List[str]:
         if type(node.layer) not in RULES:
             raise Unsupported("{}: Keras has no {} here".format(node.name, type(node.layer).__name__))
-        use = Use(self.graph, node, self.prefix + node.name)
+        use = Use(self.graph, node, self.prefix + node.name, self.mode)
         use.transposed = isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders and bool(
             np.any(np.diff(flattened_order(use.spec.shape, use.spec.axes, native_axes(use.spec.axes))) != 1))
         expressions = RULES[type(node.layer)](use) if owns(node) else [self._tied(use)]
@@ -142,7 +143,7 @@ class Writer:
             use.name, type(use.layer).__name__, source.name, type(source.layer).__name__))
 
     def _step(self, use: Use) -> str:
-        body = Writer(use.layer.body, use.name + ".")
+        body = Writer(use.layer.body, self.mode, use.name + ".")
         tensors = ["[{}]".format(", ".join(body.variables[name] for name in names))
                    for names in ([name for name, _ in use.layer.body.inputs], use.layer.body.outputs)]
         lines = body.input_lines() + body.node_lines() + ["return keras.Model({}, {})".format(*tensors)]
@@ -154,10 +155,12 @@ def _function(name: str, arguments: Sequence[str], lines: Sequence[str], decorat
     return "\n{}def {}({}):\n{}\n".format(decorator + "\n" if decorator else "", name, ", ".join(arguments), body)
 
 
-def _loss(term: Loss, target: str) -> str:
-    if type(term.layer) not in losses.LOSSES:
-        raise Unsupported("the loss {} has no Keras form here".format(type(term.layer).__name__))
-    each = losses.LOSSES[type(term.layer)](term.layer, target, "outputs[{}]".format(show(term.prediction)))
+def _loss(term: Loss, target: str, mode: str) -> str:
+    kind = type(term.layer)
+    if kind not in losses.LOSSES:
+        raise Unsupported("the loss {} has no Keras form here".format(kind.__name__))
+    written = losses.COMPILED[kind] if mode == "xla" and kind in losses.COMPILED else losses.LOSSES[kind]
+    each = written(term.layer, target, "outputs[{}]".format(show(term.prediction)))
     return ("" if term.weight == 1 else "{!r} * ".format(term.weight)) + "tf.reduce_mean({})".format(each)
 
 
@@ -187,7 +190,7 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
     """A module with `model` and `infer`; `loss_of` where the graph has a loss; `optimizer` and `train_step`
     unless the optimizer is None. Raises Unsupported, naming the layer.
     """
-    writer = Writer(graph)
+    writer = Writer(graph, mode)
     of = writer.variables
     inputs = [of[name] for name, _ in graph.inputs]
     targets = [of[name] for name, _ in graph.targets]
@@ -210,7 +213,7 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
              "\n{} = build()\n".format("model, inference" if split else "model")]
     if graph.losses:
         parts.append(_function("loss_of", ["outputs"] + targets, [
-            "return " + " + ".join(_loss(term, of[term.target]) for term in graph.losses)]))
+            "return " + " + ".join(_loss(term, of[term.target], mode) for term in graph.losses)]))
     if graph.losses and optimizer is not None:
         parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(
             optimizers.written(optimizer)))

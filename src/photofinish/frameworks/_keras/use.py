@@ -36,15 +36,16 @@ def square(pair: Sequence[int], default: int = 0) -> Any:
 
 
 class Use:
-    """One use of a layer, to be printed: its layer, specs, and name."""
+    """One use of a layer, to be printed: its layer, specs, name, and the mode it will run in."""
 
-    def __init__(self, graph: Graph, node: Node, name: str) -> None:
+    def __init__(self, graph: Graph, node: Node, name: str, mode: str) -> None:
         self.layer: Any = node.layer
         self.node = node
         self.specs = graph.input_specs(node)
         self.spec = self.specs[0]
         self.out = graph.spec(node.outputs[0])
         self.name = name
+        self.mode = mode
         self.transposed = False  # a Flatten that must transpose first
 
     def keras(self, kind: str, *arguments: Any, **options: Any) -> str:
