@@ -12,7 +12,7 @@ from typing import Any
 from photofinish import machine
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import find_entries, make_case, one_of, open_course
+from photofinish.runner.arrange import find_entries, make_case, one_of, open_course, own_weights
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed
@@ -36,14 +36,15 @@ class Interrupted(KeyboardInterrupt):
 
 def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
          batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
-         optimizer: str = "", regime: str = "matched", device: str = "cpu", threads: int | None = None,
-         budget: float = 300.0, precision: float = 0.01, margin: float = 0.02, launches: int | None = None,
-         certify: bool = True, store: Path | str | None = None, seed: int | None = None,
-         listener: Listener | None = None,
+         weights: Path | str | None = None, optimizer: str = "", regime: str = "matched", device: str = "cpu",
+         threads: int | None = None, budget: float = 300.0, precision: float = 0.01, margin: float = 0.02,
+         launches: int | None = None, certify: bool = True, store: Path | str | None = None,
+         seed: int | None = None, listener: Listener | None = None,
          timeout: float | None = None, command: str | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task.
 
-    `shape` is channels first without the batch; `budget` in seconds for everything after set-up;
+    `shape` is channels first without the batch; `weights` a file of the user's own (drawn otherwise);
+    `budget` in seconds for everything after set-up;
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `timeout` the seconds of running time after which a silent worker counts as hung.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
@@ -56,6 +57,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
                                                         "see: photofinish list contenders")
     graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
+    given = own_weights(weights, model, graph)
     cases = {each: replace(case, task=each) for each in tasks}
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
     seed = secrets.randbelow(2**31) if seed is None else seed
@@ -66,7 +68,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                         told, machine.facts()) for each in tasks}
     for begun in races.values():
         kept.begin(begun, session_name)
-    with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout) as course:
+    with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout,
+                     given) as course:
         session = Session(course, kept, races, budget, precision, launches)
         notary = Notary(course, sys.executable, kept) if certify else None
         try:
@@ -91,14 +94,17 @@ class Verification:
 
 
 def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...] | None = None,
-           classes: int | None = None, reduced: bool = False, regime: str = "matched", device: str = "cpu",
-           threads: int | None = None, store: Path | str | None = None, seed: int = 0,
+           classes: int | None = None, weights: Path | str | None = None, reduced: bool = False,
+           regime: str = "matched", device: str = "cpu", threads: int | None = None,
+           store: Path | str | None = None, seed: int = 0,
            listener: Listener | None = None, timeout: float | None = None) -> Verification:
-    """Certifies contenders without timing them; `reduced` takes the model at reduced depth and size.
+    """Certifies contenders without timing them; `weights` is a file of the user's own, to prove it with these;
+    `reduced` takes the model at reduced depth and size.
 
     Certificates earned before under the same conditions are taken from the store. Raises UsageError.
     """
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
+    given = own_weights(weights, model, graph)
     entries = find_entries(contenders, device)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
     certificates: list[Certificate] = []
@@ -108,7 +114,8 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
         if kind == "failures":
             failures.extend(records)
 
-    with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout) as course:
+    with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout,
+                     given) as course:
         notary = Notary(course, sys.executable, kept)
         for number, entry in enumerate(entries, 1):
             course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))

@@ -24,6 +24,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="train (forward, loss, backward, update) or infer. May be given twice: one set of launches "
                    "serves both.")
 @options.case
+@options.weights
 @click.option("--optimizer", default="", metavar="NAME", help="sgd (with momentum) or adam. Default: the model's own.")
 @click.option("--regime", default="matched", show_default=True, metavar="NAME",
               help="matched: same numerics, threads and allocation; out-of-the-box: each framework's own defaults.")
@@ -42,10 +43,10 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.formats
 @options.quiet
 def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], batch: int | None,
-         shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, optimizer: str,
-         regime: str, budget: float, precision: float, margin: float, launches: int | None, seed: int | None,
-         certify: bool, store: Path | None, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool,
-         quiet: bool) -> int:
+         shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, weights: Path | None,
+         optimizer: str, regime: str, budget: float, precision: float, margin: float, launches: int | None,
+         seed: int | None, certify: bool, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
+         as_markdown: bool, quiet: bool) -> int:
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
@@ -59,7 +60,7 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], bat
         try:
             results, interrupted = api.race(
                 model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
-                optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
+                weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
                 precision=precision, margin=margin, launches=launches, certify=certify, store=store, seed=seed,
                 listener=listener), False
         except api.Interrupted as stopped:

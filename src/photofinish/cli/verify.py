@@ -27,12 +27,14 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.classes
 @options.device
 @options.threads
+@options.weights
 @click.option("--reduced", is_flag=True, help="The same function at reduced depth and size.")
 @options.store
 @options.as_json
 @options.quiet
 def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | None, classes: int | None, device: str,
-           threads: int | None, reduced: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+           threads: int | None, weights: Path | None, reduced: bool, store: Path | None, as_json: bool,
+           quiet: bool) -> int:
     """Prove that contenders compute MODEL alike.
 
     Forward, loss, the gradient of every parameter, and the losses and weights along ten steps of SGD
@@ -43,7 +45,7 @@ def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | No
     from photofinish.cli import output
     from photofinish.reports.json import verification
     with output.watching(quiet) as listener:
-        found = api.verify(model, contenders, shape=shape, classes=classes, reduced=reduced,
+        found = api.verify(model, contenders, shape=shape, classes=classes, weights=weights, reduced=reduced,
                            device=device, threads=threads, store=store, listener=listener)
     if as_json:
         told = verification(found.model, found.digest, found.certificates, found.failures)

@@ -69,8 +69,8 @@ class Plan:
 
 def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
             optimizers: Tuple[Optimizer, ...] = OPTIMIZERS, draws: int = 3, exact_draws: int = 0,
-            seed: int = 0) -> Plan:
-    """Draws weights and batches and writes them with the plan: the parent's part.
+            seed: int = 0, weights: Optional[Arrays] = None) -> Plan:
+    """Draws weights (unless they are given) and batches and writes them with the plan: the parent's part.
 
     Contenders run `draws` perturbed draws; the reference `exact_draws` where a draw is a single step (as
     many as the contenders if that is more).
@@ -81,7 +81,7 @@ def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
         raise ValueError("BatchNorm is proven with a batch of at least {}, not {}".format(LEAST_BATCH, batch))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    given = perturbed_state(graph, seed)
+    given = perturbed_state(graph, seed) if weights is None else dict(weights)
     for number in range(BATCHES):
         drawn = draw_batch(graph, batch, seed + number)
         given.update({"batch{}/{}".format(number, name): values for name, values in drawn.items()})

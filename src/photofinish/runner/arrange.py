@@ -8,11 +8,13 @@ from pathlib import Path
 
 from photofinish import environments, models
 from photofinish.errors import UsageError, unknown
+from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
 from photofinish.values import Case, Progress
+from photofinish.weights import Arrays
 
 REGIMES = ("matched", "out-of-the-box")
 
@@ -53,14 +55,19 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     return graph, case, chosen
 
 
+def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | None:
+    """The arrays of a file of the user's, None without one. Raises UsageError if they do not fit the graph."""
+    return None if path is None else read(Path(path), models.find(model), graph)
+
+
 @contextmanager
 def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
                 record: Recorder, seed: int, listener: Callable[[Progress], None] | None = None,
-                timeout: float | None = None) -> Iterator[Course]:
+                timeout: float | None = None, weights: Arrays | None = None) -> Iterator[Course]:
     """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
     folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
     course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                    listener=listener or (lambda progress: None))
+                    listener=listener or (lambda progress: None), weights=weights)
     try:
         yield course
     finally:

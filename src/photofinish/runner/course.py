@@ -19,7 +19,7 @@ from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import Watchdog, mark_of
 from photofinish.values import Case, Contender, Failure, Progress
-from photofinish.weights import initial_state
+from photofinish.weights import Arrays, initial_state
 
 BATCHES = 3  # input batches that rotate
 
@@ -85,6 +85,7 @@ class Course:
     out: set[str] = field(default_factory=set)  # contenders that failed: their failure is their result
     estimates: dict[str, dict[str, float]] = field(default_factory=dict)  # task -> contender -> seconds per step
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # contender -> what its framework says of itself
+    weights: Arrays | None = None  # the user's own instead of drawn ones
 
     def __post_init__(self) -> None:
         self.script = pack(self.folder / "worker")
@@ -92,7 +93,8 @@ class Course:
         self.graph_file = self.folder / "graph.json"
         self.graph_file.write_text(json.dumps(self.graph.to_json()))
         self.state_file = self.folder / "state.npz"
-        np.savez(self.state_file, **initial_state(self.graph, self.seed))  # type: ignore[arg-type]
+        state = initial_state(self.graph, self.seed) if self.weights is None else self.weights
+        np.savez(self.state_file, **state)  # type: ignore[arg-type]
         self.batches_file = self.folder / "batches.npz"
         batches = {f"{i}/{name}": values for i in range(BATCHES)
                    for name, values in draw_batch(self.graph, self.case.batch, self.seed + i).items()}

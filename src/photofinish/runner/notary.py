@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from photofinish.files.weights import digest
 from photofinish.referee import certificate
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest
@@ -24,6 +25,7 @@ class Notary:
         self.store = store
         self.draws = 1 if course.graph.parameter_count > LARGE else DRAWS
         self.reference = Reference(course, python, store, self.draws)
+        self.weights = [] if course.weights is None else [digest(course.weights)]
 
     def known(self, entry: Entry) -> Certificate | None:
         """A certificate earned before for the same graph, adapter, contender, versions and threads."""
@@ -56,4 +58,4 @@ class Notary:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         return "/".join([graph.digest, adapter_digest("numpy", graph), adapter_digest(entry.contender.framework, graph),
                          replace(entry.contender, copy=1).name, case.device, case.precision, case.regime,
-                         str(case.threads), str(self.draws), str(sorted(facts.items()))])
+                         str(case.threads), str(self.draws), str(sorted(facts.items()))] + self.weights)

@@ -54,7 +54,8 @@ class Reference:
             return folder
         if self.witnesses is None:
             self.witnesses = self._trusted()
-        proof.prepare(folder, self.course.graph, self._batch(), draws=self.draws, exact_draws=EXACT_DRAWS, seed=seed)
+        proof.prepare(folder, self.course.graph, self._batch(), draws=self.draws, exact_draws=EXACT_DRAWS, seed=seed,
+                      weights=self.course.weights)
         if self.witnesses:
             self._say("computing the reference in float64, twice")
             first, second = self.witnesses

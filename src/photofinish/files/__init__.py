@@ -1,0 +1,1 @@
+"""What the user brings as files, in canonical arrays: weights and pictures."""

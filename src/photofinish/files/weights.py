@@ -1,0 +1,261 @@
+"""A user's weights: a file of arrays, under the graph's names or another library's, as the graph's arrays.
+
+A file is read as each library that the model has a name map of would have written it, and as ours; the reading that
+explains most of its arrays holds. Layouts (Keras' kernels, say) follow from the layers.
+"""
+
+import difflib
+import hashlib
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from photofinish.errors import UsageError
+from photofinish.files.names import KERAS, left_over, translated
+from photofinish.frameworks._keras import weights as keras_weights
+from photofinish.frameworks._torch import weights as torch_weights
+from photofinish.graph import Graph
+from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Recurrent, Scan
+from photofinish.models import Model, Names
+from photofinish.weights import Arrays
+
+INSTALL = "pip install 'photofinish[weights]'"
+OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
+ALIKE = 0.5  # how like a name must be to be called the nearest
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An array of the graph as one library writes it: under the first of `paths` that is there, with that shape."""
+
+    paths: tuple[str, ...]
+    shape: tuple[int, ...]
+    canonical: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file taken for one library's. `wanted` has every array of the graph that the library is known to have;
+    `prefix` comes before all of its names."""
+
+    wanted: Mapping[str, Wanted]
+    found: Mapping[str, np.ndarray]
+    prefix: str = ""
+    beyond: Names = ()
+
+    def path(self, name: str) -> str | None:
+        """Where the file has that array of the graph."""
+        paths = (self.prefix + path for path in self.wanted[name].paths) if name in self.wanted else ()
+        return next((path for path in paths if path in self.found), None)
+
+    @property
+    def matches(self) -> int:
+        return sum(self.path(name) is not None for name in self.wanted)
+
+
+def read(path: Path, model: Model, graph: Graph) -> Arrays:
+    """"parameter/<name>" and "state/<name>", float32, for everything the graph declares.
+
+    Raises UsageError, naming the array, where one is missing, too many or misshapen.
+    """
+    found = _stored(path)
+    declared = {**{"parameter/" + name: each for name, each in graph.parameters.items()},
+                **{"state/" + name: each for name, each in graph.state.items()}}
+    best = max(_readings(found, graph, model.names), key=lambda reading: reading.matches)
+    if not best.matches:
+        known = ", ".join(model.names)
+        raise UsageError(f"{path.name} names no array of {model.name}: it has {_some(found)}",
+                         f"write it under the names of the graph, such as {_some(graph.parameters)}"
+                         + (f", or as {known} do" if known else ""))
+    _check_names(path, model, best, declared)
+    arrays = {}
+    for name in declared:
+        wanted, here = best.wanted[name], best.path(name)
+        assert here is not None
+        array = np.asarray(best.found[here], np.float32)
+        if array.shape != wanted.shape:
+            raise UsageError(f"{path.name}: {here} has shape {_times(array.shape)} where {model.name} takes "
+                             f"{_times(wanted.shape)}", _resize(name, array, wanted, model, declared))
+        if not np.isfinite(array).all():
+            raise UsageError(f"{path.name}: {here} holds values that are not finite")
+        arrays[name] = np.ascontiguousarray(wanted.canonical(array))
+    return arrays
+
+
+def digest(arrays: Arrays) -> str:
+    """SHA-256 of names and values."""
+    sha = hashlib.sha256()
+    for name in sorted(arrays):
+        sha.update(name.encode() + arrays[name].tobytes())
+    return sha.hexdigest()
+
+
+def _check_names(path: Path, model: Model, reading: Reading, declared: Collection[str]) -> None:
+    """Raises UsageError for an array that is missing or that nothing asks for."""
+    paths = {name: reading.path(name) for name in declared}
+    used = {here for here in paths.values() if here is not None}
+    free = [here for here in reading.found if here not in used]
+    missing = [name for name, here in paths.items() if here is None]
+    if missing:
+        name = missing[0]
+        own = name.partition("/")[2]
+        spelled = reading.prefix + reading.wanted[name].paths[0] if name in reading.wanted else own
+        told = spelled if spelled == own else f"{spelled} ({own} of {model.name})"
+        raise UsageError(f"{path.name} lacks {told}{_more(missing)}", _nearest(spelled, free))
+    surplus = [here for here in free if not left_over(reading.beyond, here)
+               and not any(_same(reading.found[here], reading.found[other]) for other in used)]  # tied weights, twice
+    if surplus:
+        raise UsageError(f"{path.name} has {surplus[0]}{_more(surplus)}, which {model.name} has no place for",
+                         _nearest(surplus[0], [here for here in paths.values() if here]))
+
+
+def _readings(found: Mapping[str, np.ndarray], graph: Graph, names: Mapping[str, Names]) -> Iterator[Reading]:
+    """The file as every library that is known to name these arrays would have written it."""
+    yield Reading(_own(graph), found)
+    yield from _prefixed(_pytorch(graph, None), found)
+    yield _keras_reading(graph, {node.name: node.name for node in graph.nodes}, found)
+    for source, pairs in names.items():
+        theirs = translated(graph, pairs)
+        if source in KERAS:
+            yield _keras_reading(graph, theirs, found, pairs)
+        else:
+            yield from _prefixed(_pytorch(graph, theirs), found, pairs)
+
+
+def _prefixed(wanted: Mapping[str, Wanted], found: Mapping[str, np.ndarray], beyond: Names = ()) -> Iterator[Reading]:
+    """With any first word that the file's names have ("module." of a model that was wrapped) and without."""
+    for prefix in ["", *dict.fromkeys(path.split(".")[0] + "." for path in found)]:
+        yield Reading(wanted, found, prefix, beyond)
+
+
+def _own(graph: Graph) -> dict[str, Wanted]:
+    """As `photofinish` names and lays out arrays, with or without the group in front."""
+    return {f"{group}/{name}": Wanted((f"{group}/{name}", name), each.shape, np.asarray)
+            for group, declared in (("parameter", graph.parameters), ("state", graph.state))
+            for name, each in declared.items()}
+
+
+def _pytorch(graph: Graph, names: dict[str, str] | None) -> dict[str, Wanted]:
+    """As a state dictionary."""
+    wanted = {}
+    for name, place in torch_weights.places(graph, names).items():
+        group, declared = ("parameter", graph.parameters) if name in graph.parameters else ("state", graph.state)
+        older = [place.path[:-len(leaf)] + old for leaf, old in OLDER.items() if place.path.endswith(leaf)]
+        wanted[f"{group}/{name}"] = Wanted((place.path, *older), declared[name].shape, place.canonical)
+    return wanted
+
+
+def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.ndarray],
+                   beyond: Names = ()) -> Reading:
+    """As Keras' variables: layer/kernel, or in its own files layer/0, layer/1, ... in their order."""
+    leaves = {names[node.name]: _keras_leaves(node.layer, [own for own, _ in node.parameters + node.state])
+              for node in graph.nodes if node.name in names and not isinstance(node.layer, (Recurrent, Scan))}
+    variables = [SimpleNamespace(path=f"{layer}/{leaf}", trainable=not leaf.startswith("moving_"))
+                 for layer, each in leaves.items() for leaf in each]
+    wanted = {}
+    for name, place in keras_weights.places(graph, SimpleNamespace(variables=variables), names).items():
+        shape = place.native(np.empty(place.shape, np.bool_)).shape
+        wanted[name] = Wanted((place.variable.path,), shape, place.canonical)
+    return Reading(wanted, {_keras_path(path, leaves): array for path, array in found.items()}, "", beyond)
+
+
+def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:
+    """What Keras calls the variables of a layer, in its order, which is ours."""
+    first = "gamma" if isinstance(layer, (BatchNorm, LayerNorm)) else "kernel"
+    words = {"weight": "embeddings" if isinstance(layer, Embedding) else first,
+             "bias": "beta" if first == "gamma" else "bias",
+             "running_mean": "moving_mean", "running_variance": "moving_variance"}
+    return [words[name] for name in own if name in words]
+
+
+def _keras_path(path: str, leaves: Mapping[str, list[str]]) -> str:
+    """A path of any of Keras' formats as layer/variable; a path without a layer of these stays."""
+    parts = path.partition(":")[0].split("/")
+    layer = next((part for part in reversed(parts[:-1]) if part in leaves), None)
+    if layer is None:
+        return path
+    leaf = {"depthwise_kernel": "kernel"}.get(parts[-1], parts[-1])
+    numbered = leaf.isdigit() and int(leaf) < len(leaves[layer])
+    return f"{layer}/{leaves[layer][int(leaf)] if numbered else leaf}"
+
+
+def _stored(path: Path) -> dict[str, np.ndarray]:
+    """The floating arrays of a file by name. Counters, positions and seeds are integers: no weights."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        raise UsageError(f"cannot read weights from {path.name}: known are {', '.join(READERS)}", CONVERT)
+    try:
+        arrays = reader(path)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{path.suffix} files need {error.name}, which is not installed", INSTALL) from error
+    except Exception as error:  # each library has its own for a broken file
+        raise UsageError(f"cannot read weights from {path.name}: {error}") from error
+    return {name: array for name, array in arrays.items() if array.dtype.kind == "f" or array.dtype.name == "bfloat16"}
+
+
+def _npz(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as file:
+        return dict(file)
+
+
+def _safetensors(path: Path) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = importlib.import_module("safetensors.numpy").load_file(path)
+    return found
+
+
+def _h5(path: Path) -> dict[str, np.ndarray]:
+    """Keras 3's weights (a group "vars" for each layer, which tells the layer's name) and its older layout."""
+    h5py: Any = importlib.import_module("h5py")
+    found: dict[str, np.ndarray] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not name.startswith("optimizer"):
+            layer = item.parent.attrs.get("name", "") if name.split("/")[-2:-1] == ["vars"] else ""
+            found[f"{layer}/{name.rpartition('/')[2]}" if layer else name] = np.asarray(item)
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return found
+
+
+READERS: dict[str, Callable[[Path], dict[str, np.ndarray]]] = {".safetensors": _safetensors, ".npz": _npz, ".h5": _h5}
+CONVERT = ("PyTorch writes one by safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), "
+           "Keras by model.save_weights('model.weights.h5')")
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, other)
+
+
+def _resize(name: str, array: np.ndarray, wanted: Wanted, model: Model, declared: Collection[str]) -> str:
+    """The advice that makes the last layer fit, if it is the number of classes that does not."""
+    last = [each for each in declared if each.startswith("parameter/")][-1].rpartition(".")[0]
+    changed = [size for size, other in zip(array.shape, wanted.shape) if size != other]
+    if model.classes is None or name.rpartition(".")[0] != last or array.ndim != len(wanted.shape) or len(changed) != 1:
+        return ""
+    return f"it was trained for {changed[0]} classes: pass --classes {changed[0]}"
+
+
+def _nearest(name: str, others: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, others, n=1, cutoff=ALIKE)
+    return f"the nearest name is {near[0]}" if near else ""
+
+
+def _more(names: Collection[str]) -> str:
+    return f" and {len(names) - 1} more" if len(names) > 1 else ""
+
+
+def _some(names: Collection[str]) -> str:
+    shown = ", ".join(list(names)[:3])
+    return f"{shown}, ..." if len(names) > 3 else shown or "none"
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "()"
