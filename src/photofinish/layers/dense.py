@@ -55,7 +55,8 @@ class Embedding(Layer):
 class EmbeddingBag(Layer):
     """The sum of the rows of a table that a list of ids "T" names: ONNX Gather and ReduceSum.
 
-    Weight: (vocabulary, features). Source: PyTorch's EmbeddingBag, mode "sum".
+    Weight: (vocabulary, features), of variance 1 / (3 vocabulary) at first, as in DLRM (arXiv 1906.00091). Source:
+    PyTorch's EmbeddingBag, mode "sum".
     """
 
     vocabulary: int
@@ -69,7 +70,8 @@ class EmbeddingBag(Layer):
         return (Spec("C", (self.features,)),)
 
     def parameters(self, *inputs: Spec) -> Tuple[Parameter, ...]:
-        return (Parameter("weight", (self.vocabulary, self.features), "unit_normal"),)
+        gain = (3.0 * self.vocabulary) ** -0.5
+        return (Parameter("weight", (self.vocabulary, self.features), "unit_normal", gain=gain),)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def perceptron(x: Tensor, widths: Tuple[int, ...]) -> Tensor:
        inputs=(("dense", Spec("C", (512,))),) + tuple(
            ("sparse{}".format(i), Spec("T", (IDS,), "int32")) for i in range(1, TABLES + 1)),
        batch=2048, source="arXiv 1906.00091", optimizer=SGD(learning_rate=1e-2, momentum=0.0),
-       reduced={"shape": (12,), "rows": 30, "features": 8, "bottom": (16,), "top": (16, 16, 16)})
+       reduced={"shape": (12,), "rows": 300, "features": 8, "bottom": (16,), "top": (16, 16, 16)})
 def dlrm(dense: Tensor, *sparse: Tensor, rows: int = 10_000, features: int = 64, bottom: Tuple[int, ...] = (512,),
          top: Tuple[int, ...] = (1024, 1024, 1024)) -> Tensor:
     """The continuous features as one vector, each categorical one as the sum of its ids' vectors; the dot products
