@@ -25,6 +25,8 @@ RULES: Rules = {
                               else "ops.gelu({0}, approximate=True)"],
 }
 
+LIMITS = {layers.Clip: "between bounds other than 0 and 6, ops.clip and ops.where: at the bounds Keras' gradient is 1"}
+
 HELPERS = {
     "clip": '''
 def clip(x, low, high):

@@ -56,6 +56,8 @@ RULES: Rules = {
     layers.ChannelScale: lambda use: [call("ChannelScale", use.spec.size("C"), name=use.name) + "({0})"],
 }
 
+LOWERED = {layers.ChannelScale: "a layer with a weight and a product"}
+
 HELPERS = {
     "ChannelScale": '''
 class ChannelScale(layers.Layer):

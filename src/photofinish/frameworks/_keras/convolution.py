@@ -68,3 +68,10 @@ RULES: Rules = {
     layers.Conv: _conv, layers.ConvTranspose: _conv_transpose,
     layers.SequenceConv: _sequence_conv,
 }
+
+LIMITS = {
+    layers.Conv: "padding other than Keras' own is put there by ZeroPadding2D; with both strides and dilation, every "
+                 "position is computed and some are kept",
+    layers.ConvTranspose: "a border other than Keras' own is cut off afterwards, by Cropping2D",
+    layers.SequenceConv: "padding other than Keras' own is put there by ZeroPadding1D",
+}

@@ -19,6 +19,9 @@ RULES: Rules = {
 LOWERED = {
     layers.EmbeddingBag: "an Embedding, which writes every row out, then a sum",
     layers.PairwiseDots: "all dot products by ops.matmul, then those below the diagonal by an index",
+    layers.ClassToken: "a layer with a weight and ops.concatenate",
+    layers.LearnedPositions: "a layer with a weight and a sum",
+    layers.SinusoidalPositions: "a constant table and a sum",
 }
 
 HELPERS = {

@@ -26,8 +26,12 @@ COMPILED: Dict[type, Callable[..., str]] = {  # what stands in for a loss that X
     layers.CTC: lambda layer, target, logits: "dense_ctc_loss({}, {})".format(target, logits),
 }
 
-LIMITS = {layers.CTC: "the kernel is infinite where all alignments pass a symbol less likely than float32's least number; "
-                      "XLA cannot compile it: there TensorFlow's dense algorithm stands in, in float32 only"}
+LIMITS = {
+    layers.SoftmaxCrossEntropy: "labels to ignore are left out by a product; smoothed ones are written out for every "
+                                "class",
+    layers.CTC: "the kernel is infinite where all alignments pass a symbol less likely than float32's least number; "
+                "XLA cannot compile it: there TensorFlow's dense algorithm stands in, in float32 only",
+}
 
 HELPERS = {
     "ctc_loss": '''

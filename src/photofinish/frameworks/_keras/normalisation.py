@@ -14,6 +14,12 @@ RULES: Rules = {
         scale=None if use.layer.scale else False)],
 }
 
+LIMITS = {
+    layers.BatchNorm: "the running variance counts n in training, and is converted to n - 1 where the layer says so",
+    layers.LocalResponseNorm: "a window of an even size, or float64, is a sum of slices: TensorFlow's operation has "
+                              "neither",
+}
+
 HELPERS = {
     "LocalResponseNorm": '''
 class LocalResponseNorm(layers.Layer):

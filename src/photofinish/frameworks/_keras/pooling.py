@@ -63,6 +63,12 @@ RULES: Rules = {
     layers.MaskedMean: lambda use: [call("layers.GlobalAveragePooling1D", name=use.name) + "({0}, mask={1})"],
 }
 
+LIMITS = {
+    layers.MaxPool: "padding other than Keras' own is put there first, by ops.pad",
+    layers.AveragePool: "padding other than Keras' own is put there first and divided out by a constant",
+    layers.AdaptiveAveragePool: "where a bin is as long as the axis and does not divide it, two matrix products",
+}
+
 HELPERS = {
     "bins": '''
 def bins(size, count):

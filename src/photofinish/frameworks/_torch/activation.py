@@ -38,6 +38,8 @@ RULES: Rules = {
     layers.Gelu: _gelu,
 }
 
+LOWERED = {layers.StochasticDepth: "a module that multiplies by a mask of its own: torchvision has one, PyTorch none"}
+
 HELPERS = {
     "StochasticDepth": '''\
 class StochasticDepth(nn.Module):

@@ -40,6 +40,8 @@ RULES: Rules = {
     layers.ChannelScale: _channel_scale,
 }
 
+LOWERED = {layers.ChannelScale: "a module with a parameter and a product"}
+
 HELPERS = {
     "ChannelScale": '''\
 class ChannelScale(nn.Module):

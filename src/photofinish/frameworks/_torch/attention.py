@@ -18,6 +18,8 @@ def _additive_attention(layer: layers.AdditiveAttention, *specs: Spec) -> Native
 
 RULES: Rules = {layers.Attention: _attention, layers.AdditiveAttention: _additive_attention}
 
+LOWERED = {layers.AdditiveAttention: "a module of PyTorch operations"}
+
 HELPERS = {
     "NormedAttention": '''\
 class NormedAttention(nn.Module):

@@ -36,3 +36,9 @@ RULES: Rules = {
     layers.Conv: _conv, layers.ConvTranspose: _conv_transpose,
     layers.SequenceConv: _sequence_conv,
 }
+
+LIMITS = {
+    layers.Conv: "padding that differs by side is put there first, by F.pad",
+    layers.ConvTranspose: "a border that differs by more than the stride is cut off afterwards, by F.pad",
+    layers.SequenceConv: "transposed to channels first and back; padding that differs by side is put there by F.pad",
+}

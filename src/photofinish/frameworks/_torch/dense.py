@@ -19,7 +19,12 @@ RULES: Rules = {
         "{self}({0})", write("SinusoidalPositions", *spec.shape)),
 }
 
-LOWERED = {layers.PairwiseDots: "all dot products by torch.bmm, then those below the diagonal by an index"}
+LOWERED = {
+    layers.PairwiseDots: "all dot products by torch.bmm, then those below the diagonal by an index",
+    layers.ClassToken: "a module with a parameter and torch.cat",
+    layers.LearnedPositions: "a module with a parameter and a sum",
+    layers.SinusoidalPositions: "a module with a constant table and a sum",
+}
 
 HELPERS = {
     "PairwiseDots": '''\

@@ -37,3 +37,8 @@ RULES: Rules = {
     layers.LayerNorm: _layer_norm,
     layers.LocalResponseNorm: _local_response_norm,
 }
+
+LIMITS = {
+    layers.BatchNorm: "one of weight and bias alone: the other is there and is not trained",
+    layers.LayerNorm: "an image is transposed to channels last and back",
+}

@@ -51,6 +51,12 @@ RULES: Rules = {
     layers.MaskedMean: plain("masked_mean({0}, {1})"),
 }
 
+LOWERED = {layers.MaskedMean: "a product with the mask and two sums"}
+LIMITS = {
+    layers.MaxPool: "padding that differs by side is put there first, by F.pad",
+    layers.AveragePool: "padding that differs by side is put there first and divided out by a second pool",
+}
+
 HELPERS = {
     "masked_mean": '''\
 def masked_mean(x, mask):

@@ -29,6 +29,12 @@ def _gru(layer: layers.GRU, spec: Spec) -> Native:
 
 RULES: Rules = {layers.LSTM: _lstm, layers.GRU: _gru}
 
+LOWERED = {layers.Scan: "a Python loop over the steps"}
+LIMITS = {
+    layers.LSTM: "where the layer has one bias, PyTorch's second is held at zero",
+    layers.GRU: "where the reset gate comes before the product, a Python loop over the steps",
+}
+
 HELPERS = {
     "ResetBeforeGRU": '''\
 class ResetBeforeGRU(nn.Module):

@@ -1,0 +1,98 @@
+"""What the frameworks are said to make of each layer is what their tables print."""
+
+import subprocess
+import sys
+from functools import lru_cache
+from importlib import import_module
+
+import pytest
+
+from families.common import Case
+from parity.cases import cases
+from photofinish import layers, support
+from photofinish.frameworks import Unsupported
+from photofinish.graph import Graph, record
+from photofinish.layers import KINDS, Spec
+from photofinish.models import find
+from photofinish.vocabulary import embedding_bag, pairwise_dots, scan, stack, tanh
+
+PRINTERS = {"torch": "_torch", "tensorflow": "_keras"}
+EVERY = [(framework, kind) for framework in PRINTERS for kind in KINDS]
+
+
+@lru_cache(maxsize=None)
+def prints(framework: str, name: str) -> bool:
+    """Whether the framework's part can write an example of the parity suite."""
+    source = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.source")
+    try:
+        return bool(source.native_source(cases()[name].graph))
+    except Unsupported:
+        return False
+
+
+def with_kind(kind: str) -> list[str]:
+    """The examples that have a layer kind and, of others, only those that all frameworks surely have."""
+    def alone(case: Case) -> bool:
+        return all(support.of_layer(each, KINDS[other]).level != "absent" for each in PRINTERS
+                   for other in case.kinds - {kind})
+    return [name for name, case in cases().items() if kind in case.kinds and alone(case)]
+
+
+def test_the_frameworks_that_race_are_those_that_can_be_printed() -> None:
+    assert set(support.frameworks()) == set(PRINTERS)
+
+
+@pytest.mark.parametrize(("framework", "kind"), EVERY)
+def test_what_is_absent_cannot_be_printed_and_what_is_there_can(framework: str, kind: str) -> None:
+    found = support.of_layer(framework, KINDS[kind])
+    assert found.level in support.LEVELS
+    assert found.reason or found.level == "native"
+    printed = [prints(framework, name) for name in with_kind(kind)]
+    assert printed
+    assert not any(printed) if found.level == "absent" else any(printed)
+
+
+@pytest.mark.parametrize("framework", PRINTERS)
+def test_reasons_are_told_of_layers_that_exist_and_in_their_own_family(framework: str) -> None:
+    for family in {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}:
+        module = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.{family}")
+        for table in ("LOWERED", "LIMITS", "ABSENT"):
+            for kind, reason in getattr(module, table, {}).items():
+                assert kind.__module__ == f"photofinish.layers.{family}" and reason, (table, kind)
+
+
+def test_a_layer_in_no_table_is_absent() -> None:
+    class Unheard(layers.Elementwise):
+        pass
+
+    Unheard.__module__ = layers.Linear.__module__
+    assert support.of_layer("torch", Unheard) == support.Support("absent", support.NO_RULE)
+
+
+def bags() -> Graph:
+    def model(ids):  # type: ignore[no-untyped-def]
+        x = embedding_bag(ids, 7, 3)
+        return pairwise_dots(stack(x, tanh(x)))
+    return record(model, {"ids": Spec("T", (4,), "int32")})
+
+
+def test_a_model_is_supported_as_well_as_the_worst_of_its_layers() -> None:
+    found = support.of_model("tensorflow", bags())
+    assert found.level == "lowered"
+    assert [part.split(":")[0] for part in found.reason.split("; ")] == ["EmbeddingBag", "PairwiseDots"]
+    assert support.of_model("tensorflow", find("resnet18").graph()) == support.Support("native")
+
+
+def test_the_layers_inside_a_scan_and_the_losses_count() -> None:
+    carried = {"carry": Spec("C", (3,)), "x": Spec("C", (3,))}
+    body = record(lambda carry, x: (pairwise_dots(stack(carry, x, tanh(x))),) * 2, carried)
+    graph = record(lambda carry, x: scan(body, carry, x), {"carry": Spec("C", (3,)), "x": Spec("TC", (4, 3))})
+    assert {layers.Scan, layers.PairwiseDots, layers.Tanh} <= set(support.kinds(graph))
+    assert layers.SoftmaxCrossEntropy in set(support.kinds(find("digits_cnn").graph()))
+
+
+def test_no_framework_is_imported() -> None:
+    code = ("from photofinish import support; support.matrix(); import sys; "
+            "print(sorted({'torch', 'tensorflow', 'keras'} & set(sys.modules)))")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
