@@ -19,7 +19,18 @@ from photofinish.measure import proof
 from photofinish.optimizers import SGD, Adam
 from photofinish.referee import certificate, tolerance
 from photofinish.values import Certificate, Check, from_json, to_json
-from photofinish.vocabulary import batch_norm, conv, dropout, global_average_pool, linear, relu, stochastic_depth
+from photofinish.vocabulary import (
+    attention,
+    batch_norm,
+    conv,
+    dropout,
+    global_average_pool,
+    linear,
+    max_pool,
+    relu,
+    select,
+    stochastic_depth,
+)
 
 
 def model(image: Tensor) -> Tensor:
@@ -90,6 +101,25 @@ def test_a_gradient_that_is_exactly_zero_is_listed_with_its_reason(honest: Certi
     assert "a bias before a BatchNorm" in honest.listed[0][1]
 
 
+def test_a_bias_of_the_keys_of_attention_is_listed_with_its_reason_and_bounded(tmp_path: Path) -> None:
+    def attentive(x: Tensor) -> Tensor:
+        seen = attention(*(linear(x, 4, name=name) for name in ("query", "key", "value")), heads=2)
+        logits = linear(select(seen, 0), 5)
+        loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+        return logits
+
+    def drift(arrays: Arrays) -> None:
+        arrays["gradient/key.bias"] = arrays["gradient/key.bias"] + np.float32(1e-4)
+
+    folder = planned(tmp_path, record(attentive, {"x": Spec("TC", (5, 6))}), draws=1)
+    earned = proven(folder)
+    assert earned.passed
+    ((name, why),) = [each for each in earned.listed if "bounded" in each[1]]
+    assert name == "key.bias"
+    assert "attention's keys" in why
+    assert refused(proven(folder, altering(drift)))["gradients"].worst == "gradient/key.bias"
+
+
 def altering(change: Callable[[Arrays], Any]) -> Callable[[Setup], Contestant]:
     """A contestant that computes honestly, then gives back other gradients of the model."""
     class Altered(Contestant):
@@ -105,6 +135,32 @@ def test_a_listed_gradient_is_still_bounded(folder: Path) -> None:
     def drift(arrays: Arrays) -> None:
         arrays["gradient/" + ZERO_GRADIENT] = arrays["gradient/" + ZERO_GRADIENT] + np.float32(1e-4)
     assert refused(proven(folder, altering(drift)))["gradients"].worst == "gradient/" + ZERO_GRADIENT
+
+
+def stem(image: Tensor) -> Tensor:
+    """Of DenseNet: the second BatchNorm undoes the first, of whose values the max-pool keeps what ReLU let through."""
+    x = max_pool(relu(batch_norm(conv(image, 8, 7, stride=2))), 3, stride=2, padding=1)
+    logits = linear(global_average_pool(relu(conv(relu(batch_norm(x)), 8, 3))), 5)
+    loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+    return logits
+
+
+@pytest.fixture(scope="module")
+def undone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    graph = record(stem, OrderedDict(image=Spec("CHW", (3, 32, 32))))
+    return planned(tmp_path_factory.mktemp("undone"), graph, draws=1, seed=2)
+
+
+def test_what_is_left_of_terms_that_cancel_has_the_rounding_of_the_terms(undone: Path) -> None:
+    earned = proven(undone)
+    assert refused(earned) == {}
+    assert [name for name, reason in earned.listed if "undo" in reason] == ["batch_norm1.bias", "batch_norm1.weight"]
+
+
+def test_a_gradient_of_another_size_is_still_refused_there(undone: Path) -> None:
+    def double(arrays: Arrays) -> None:
+        arrays["gradient/batch_norm1.weight"] = 2 * arrays["gradient/batch_norm1.weight"]
+    assert refused(proven(undone, altering(double)))["gradients"].worst == "gradient/batch_norm1.weight"
 
 
 @pytest.mark.parametrize(("change", "group", "words"), [

@@ -9,14 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from photofinish.graph import Graph, Node
-from photofinish.layers import BatchNorm
+from photofinish.layers import Attention, AveragePool, BatchNorm, Concat, MaxPool, Relu
 from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
 from photofinish.referee.tolerance import FLOOR, INFINITE, NOISE, UNIT, Comparison, compare, response, size
 from photofinish.values import Certificate, Check
 
+SCALED = (AveragePool, Concat, MaxPool, Relu)  # what comes out is scaled, channel by channel, as what went in
 SMOOTH = 10.0  # Adam's update is compared where its denominator exceeds the gradient's noise so many times
+LOST = (  # where a bias has no effect: why, and the layer and its input that take it away
+    ("a bias before a BatchNorm, which subtracts it", (BatchNorm, 0)),
+    ("a bias of attention's keys, which softmax takes away", (Attention, 1)),
+)
 GROUPS = {"output": "{} outputs", "loss": "loss", "gradient": "gradients", "state": "running statistics"}
 
 Results = Mapping[str, np.ndarray]
@@ -65,7 +70,10 @@ class Parameters:
     """What the rule must know of each parameter.
 
     `faint` are those whose exact gradient is zero or below float32 noise: they cannot be compared on their
-    own scale, so they are bounded on that of the layer's largest gradient.
+    own scale, so they are bounded on that of the layer's largest gradient. `undone` are the parameters of BatchNorms
+    that only other BatchNorms read, which take out their common factor, and behind a max-pool the shift as well: their
+    gradient is what is left of terms that cancel, so its rounding is that of the layer before (the value here), whose
+    gradient is made of the same terms.
     """
 
     def __init__(self, graph: Graph, batch: int, training: Results) -> None:
@@ -73,11 +81,12 @@ class Parameters:
                        for name in graph.parameters}
         self.rounding = {name: FLOOR * sqrt(batch * sum(_positions(graph, node) for node in nodes))
                          for name, nodes in self.owners.items()}
-        self.before_norm = {name for name, nodes in self.owners.items() if name.endswith(".bias")
-                            and all(node.name in _normalised(graph) for node in nodes)}
+        self.lost = {name: why for why, reader in LOST for name, nodes in self.owners.items()
+                     if name.endswith(".bias") and all(node.name in _only_read_by(graph, *reader) for node in nodes)}
         self.largest_output = max((float(np.max(np.abs(values))) for name, values in training.items()
                                    if name.startswith("output/")), default=0.0)
         self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
+        self.undone = _undone(graph)
         self.faint = {name for name in graph.parameters if self.gradients[name] <= NOISE * self._loudest(name)}
 
     def siblings(self, name: str) -> set[str]:
@@ -94,13 +103,16 @@ class Parameters:
             scale = max(size(results[f"{part}/{other}"]) for other in self.siblings(name))
             return max(self.rounding[name], NOISE) * scale, scale
         scale = size(results[f"{part}/{name}"])
-        return self.rounding[name] * scale * (2 if part == "moment2" else 1), scale
+        terms = max(scale, size(results[f"{part}/{self.undone[name]}"])) if name in self.undone else scale
+        return self.rounding[name] * terms * (2 if part == "moment2" else 1), scale
 
     def listed(self) -> Iterable[tuple[str, str]]:
+        for name in sorted(set(self.undone) - self.faint):
+            yield name, (f"gradient {self.gradients[name]:.1e}: the BatchNorms that read it undo it, so its rounding "
+                         f"is that of {self.undone[name]}, of {self.gradients[self.undone[name]]:.1e}")
         for name in sorted(self.faint):
-            why = "a bias before a BatchNorm, which subtracts it" if name in self.before_norm else "it is below noise"
-            yield name, (f"gradient {self.gradients[name]:.1e} against {self._loudest(name):.1e} in its layer: {why}; "
-                         "bounded, and not compared after Adam")
+            yield name, (f"gradient {self.gradients[name]:.1e} against {self._loudest(name):.1e} in its layer: "
+                         f"{self.lost.get(name, 'it is below noise')}; bounded, and not compared after Adam")
 
     def _loudest(self, name: str) -> float:
         return max(self.gradients[other] for other in self.siblings(name))
@@ -112,14 +124,32 @@ def _positions(graph: Graph, node: Node) -> int:
     return max(prod(spec.shape) // (spec.size("C") if "C" in spec.axes else 1) for spec in specs)
 
 
-def _normalised(graph: Graph) -> set[str]:
-    """The tensors that only BatchNorms read."""
+def _only_read_by(graph: Graph, kind: type, place: int) -> set[str]:
+    """The tensors that only layers of that kind read, as their input of that number."""
+    readers: dict[str, set[tuple[type, int]]] = {}
+    for node in graph.nodes:
+        for number, name in enumerate(node.inputs):
+            readers.setdefault(name, set()).add((type(node.layer), number))
+    return {name for name, seen in readers.items() if name not in graph.outputs and seen == {(kind, place)}}
+
+
+def _undone(graph: Graph) -> dict[str, str]:
+    """The parameters of BatchNorms that other BatchNorms undo, and the weight of the layer before each."""
+    makers = {name: node for node in graph.nodes for name in node.outputs}
     readers: dict[str, list[Node]] = {}
     for node in graph.nodes:
         for name in node.inputs:
             readers.setdefault(name, []).append(node)
-    return {name for name, nodes in readers.items()
-            if name not in graph.outputs and all(isinstance(node.layer, BatchNorm) for node in nodes)}
+
+    def normalised(name: str) -> bool:
+        return name not in graph.outputs and all(
+            isinstance(node.layer, BatchNorm) or (isinstance(node.layer, SCALED) and normalised(node.name))
+            for node in readers.get(name, ()))
+
+    before = {node: makers.get(node.inputs[0]) for node in graph.nodes
+              if isinstance(node.layer, BatchNorm) and normalised(node.name)}
+    return {name: dict(maker.parameters)["weight"] for node, maker in before.items()
+            if maker and "weight" in dict(maker.parameters) for _, name in node.parameters}
 
 
 def _exercise(exercise: str, reference: Draws, contender: Draws, known: Parameters) -> Iterable[Comparison]:
