@@ -91,7 +91,9 @@ def _first_sentence(kind: type) -> str:
 
 
 def _cell(found: support.Support) -> str:
-    return f"{found.level}: {found.reason}" if found.reason else found.level
+    if found.level == "native":
+        return f"native ({found.reason})" if found.reason else "native"
+    return f"{found.level}: {found.reason}"
 
 
 def _titles() -> list[str]:

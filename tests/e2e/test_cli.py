@@ -35,6 +35,14 @@ from photofinish.vocabulary import batch_norm, conv, global_average_pool, linear
 def tiny(x, classes):
     return linear(global_average_pool(relu(batch_norm(conv(x, 4, 3)))), classes)
 """
+WORDS = """
+from photofinish.models import model, words
+from photofinish.vocabulary import embedding, linear, masked_mean
+
+@model(inputs=words(6, "text", mask="mask"), classes=3, task="classification", unit="tokens", unit_axis="T", batch=5)
+def reader(text, mask, classes):
+    return linear(masked_mean(embedding(text, 9, 4), mask), classes)
+"""
 BLOCKER = """
 import sys
 
@@ -82,6 +90,12 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", FAKES, "--input", "3x0x3"], ["'3x0x3' is not a shape", "3x224x224"]),
     (["race", "resnet18", "-c", FAKES, "--input", "3x64"], ["3x224x224", "not 3x64"]),
     (["race", "vgg16", "-c", FAKES, "--input", "3x8x8"], ["vgg16", "3x8x8"]),
+    (["race", "gcn_cora", "-c", FAKES, "--input", "128"], ["TC", "2708x1433", "not 128"]),
+    (["race", "ncf_ml_1m", "-c", FAKES, "--input", "128"], ["ncf_ml_1m takes single values"]),
+    (["race", "ncf_ml_1m", "-c", FAKES, "--classes", "3"], ["ncf_ml_1m has no classes to set"]),
+    (["verify", "ncf_ml_1m", "-c", "fake", "--classes", "3"], ["ncf_ml_1m has no classes to set"]),
+    (["show", "ncf_ml_1m", "--classes", "3"], ["ncf_ml_1m has no classes to set"]),
+    (["verify", "resnet18", "-c", "fake", "--reduced", "--classes", "7"], ["reduced", "--classes"]),
     (["race", "resnet18", "-c", FAKES, "--precision", "2percent"], ["'2percent'", "write 2% or 0.02"]),
     (["race", "resnet18", "-c", FAKES, "--margin", "2"], ["'2'", "write 2% or 0.02"]),
     (["race", "resnet18", "-c", FAKES, "--budget", "five"], ["'five'", "write 90s, 5m or 1h30m"]),
@@ -95,6 +109,8 @@ def refused(run: Any, *said: str) -> None:
     (["show", "resnt18"], ["did you mean resnet18"]),
     (["show", "resnet18", "--as", "torhc"], ["'torhc'", "did you mean torch?"]),
     (["list", "model"], ["'model'", "did you mean models?"]),
+    (["list", "models", "--task", "recommendatoin"], ["'recommendatoin'", "did you mean recommendation"]),
+    (["list", "frameworks", "--task", "classification"], ["--task is for models"]),
     (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
 ])
 def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], said: list[str]) -> None:
@@ -203,6 +219,59 @@ def test_models_are_listed_as_documented(command: Command) -> None:
     assert {each["name"] for each in found} == set(all_models())
     jsonschema.validate(found, schema("models"))
     assert "resnet18" in command("list", "models").out
+
+
+def test_models_are_found_by_task_and_by_words(command: Command) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [each["name"] for each in json.loads(command("list", "models", *arguments, "--json").out)]
+
+    assert names("--task", "recommendation") == [
+        name for name, entry in all_models().items() if entry.task == "recommendation"]
+    assert names("NCF", "20m") == ["ncf_ml_20m"]
+    assert names("1512.03385") and "vgg16" not in names("1512.03385")
+    assert names("nothing of the kind") == []
+    assert "none of the models" in command("list", "models", "nothing of the kind").out
+
+
+def test_what_is_listed_of_a_model_says_what_it_takes_and_who_has_it(command: Command) -> None:
+    listed = {each["name"]: each for each in json.loads(command("list", "models", "--json").out)}
+    single = listed["ncf_ml_1m"]
+    assert single["input"] == [] and single["unit"] == "samples"
+    assert single["inputs"] == [{"name": name, "axes": "", "shape": [], "dtype": "int32"} for name in ("user", "item")]
+    graph = listed["gcn_cora"]
+    assert [(each["axes"], each["shape"]) for each in graph["inputs"]] == [("TC", [2708, 1433]), ("TU", [2708, 2708])]
+    support = listed["dlrm_small"]["support"]["tensorflow"]
+    assert support["level"] == "lowered" and "EmbeddingBag" in support["reason"]
+    native = {"level": "native", "reason": ""}
+    assert listed["resnet18"]["support"] == {"tensorflow": native, "torch": native}
+    text = command("list", "models").out
+    assert "Recommendation" in text and "arXiv 1708.05031" in text and "user, item" in text
+
+
+def test_a_model_that_takes_no_image_is_shown_in_every_form(command: Command) -> None:
+    model = json.loads(command("show", "gcn_cora", "--input", "50x20", "--classes", "4", "--json").out)
+    jsonschema.validate(model, schema("show"))
+    assert model["inputs"] == {"features": [50, 20], "adjacency": [50, 50]}
+    assert model["layers"][-1]["output"] == [50, 4] and model["losses"][0]["kind"] == "SoftmaxCrossEntropy"
+    text = command("show", "ncf_ml_1m").out
+    assert "user, item: 1,978,305 parameters" in text and "BinaryCrossEntropy" in text and "in torch" in text
+    for form, said in (("torch", "nn.Embedding(6040, 64)"), ("keras", 'keras.Input((), dtype="int32", name="user")')):
+        pytest.importorskip({"keras": "tensorflow"}.get(form, form), reason="is not installed")
+        assert said in command("show", "ncf_ml_1m", "--as", form).out
+
+
+def test_a_race_over_texts_counts_tokens(process: Command, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(WORDS)
+    run = process("race", "./net.py:reader", "-c", FAKES, "--launches", "1", "--input", "8", "--json",
+                  "--html", "a.html")
+    assert run.code == 0, run.err
+    found = json.loads(run.out)
+    jsonschema.validate(found, schema("race"))
+    case = found["case"]
+    assert (case["shape"], case["batch"], case["unit"], case["units"]) == ([8], 5, "tokens", 8)
+    for each in found["contenders"]:
+        assert each["throughput"]["value"] == pytest.approx(5 * 8 / each["seconds_per_step"]["value"])
+    assert "40 per step" in (tmp_path / "a.html").read_text()
 
 
 def test_frameworks_and_contenders_are_listed(command: Command) -> None:
