@@ -101,23 +101,18 @@ def test_a_gradient_that_is_exactly_zero_is_listed_with_its_reason(honest: Certi
     assert "a bias before a BatchNorm" in honest.listed[0][1]
 
 
-def test_a_bias_of_the_keys_of_attention_is_listed_with_its_reason_and_bounded(tmp_path: Path) -> None:
+def test_a_bias_of_the_keys_of_attention_is_listed_with_its_reason(tmp_path: Path) -> None:
     def attentive(x: Tensor) -> Tensor:
         seen = attention(*(linear(x, 4, name=name) for name in ("query", "key", "value")), heads=2)
         logits = linear(select(seen, 0), 5)
         loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
         return logits
 
-    def drift(arrays: Arrays) -> None:
-        arrays["gradient/key.bias"] = arrays["gradient/key.bias"] + np.float32(1e-4)
-
-    folder = planned(tmp_path, record(attentive, {"x": Spec("TC", (5, 6))}), draws=1)
-    earned = proven(folder)
+    earned = proven(planned(tmp_path, record(attentive, {"x": Spec("TC", (5, 6))}), draws=1))
     assert earned.passed
     ((name, why),) = [each for each in earned.listed if "bounded" in each[1]]
     assert name == "key.bias"
     assert "attention's keys" in why
-    assert refused(proven(folder, altering(drift)))["gradients"].worst == "gradient/key.bias"
 
 
 def altering(change: Callable[[Arrays], Any]) -> Callable[[Setup], Contestant]:
