@@ -14,7 +14,7 @@ from typing import Any
 
 from photofinish import environments
 from photofinish.graph import Graph
-from photofinish.layers import KINDS, Layer
+from photofinish.layers import KINDS, Layer, layer_fields
 
 LEVELS = ("native", "lowered", "absent")  # from best to worst
 NO_RULE = "nobody has written it for this framework"
@@ -33,7 +33,6 @@ def frameworks() -> list[str]:
     return [info.name for info in environments.frameworks().values() if not info.in_house]
 
 
-@lru_cache(maxsize=None)
 def of_layer(framework: str, kind: type[Layer]) -> Support:
     """How the framework has a layer kind (or loss)."""
     family = _family(framework, kind.__module__.rpartition(".")[2])
@@ -61,9 +60,9 @@ def matrix() -> dict[str, dict[str, Support]]:
 
 def kinds(graph: Graph) -> Iterator[type[Layer]]:
     """The kinds of a graph's layers and losses, those of graphs inside it included."""
-    for each in (*graph.nodes, *graph.losses):
-        yield type(each.layer)
-        for value in vars(each.layer).values():
+    for layer in [node.layer for node in graph.nodes] + [term.layer for term in graph.losses]:
+        yield type(layer)
+        for value in layer_fields(layer).values():
             if isinstance(value, Graph):
                 yield from kinds(value)
 

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from photofinish.cli import options
 from photofinish.errors import UsageError, unknown
-from photofinish.render.document import Block, Column, Heading, Note, Table
+
+if TYPE_CHECKING:
+    from photofinish.render.document import Block
 
 Entry = dict[str, Any]
 
@@ -57,8 +59,9 @@ def _has(entry: Entry, words: Sequence[str]) -> bool:
     return all(word.lower() in text for word in words)
 
 
-def _blocks(what: str, kind: "Kind", entries: list[Entry]) -> Iterator[Block]:
+def _blocks(what: str, kind: "Kind", entries: list[Entry]) -> "Iterator[Block]":
     """One table, or one for each value of what the kind is grouped by."""
+    from photofinish.render.document import Column, Heading, Note, Table
     columns = tuple(Column(title, hint) for title, hint in kind.columns.items())
     if not entries:
         yield Note((f"none of the {what} has all these words",))

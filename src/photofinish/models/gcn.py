@@ -27,4 +27,5 @@ def graph_convolution(x: Tensor, adjacency: Tensor, features: int) -> Tensor:
        reduced={"shape": (24, 20)})
 def gcn(features: Tensor, adjacency: Tensor, classes: int, hidden: int = 16) -> Tensor:
     x = relu(graph_convolution(features, adjacency, hidden))
-    return graph_convolution(x, adjacency, classes)
+    logits: Tensor = graph_convolution(x, adjacency, classes)
+    return logits
