@@ -1,0 +1,31 @@
+"""What the reference of a race's certificates is computed on."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from photofinish.measure.proof import LEAST_BATCH
+from photofinish.models import find
+from photofinish.runner.reference import Reference
+
+
+def course(model: str, batch: int) -> Any:
+    return SimpleNamespace(graph=find(model).small(), case=SimpleNamespace(model=model, batch=batch))
+
+
+@pytest.mark.parametrize(("model", "batch", "samples"), [
+    ("gcn_cora", 1, 1),  # a graph of thousands of nodes is a sample, and its batch is one of them
+    ("gcn_cora", 4, 1),
+    ("ncf_ml_1m", 2, LEAST_BATCH),  # what a race takes makes no proof smaller
+    ("digits_cnn", 2, LEAST_BATCH),
+])
+def test_a_proof_takes_the_usual_samples_unless_the_models_own_batch_has_fewer(model: str, batch: int,
+                                                                              samples: int) -> None:
+    assert Reference(course(model, batch), "python", None, 1)._batch() == samples
+
+
+def test_what_is_normalised_over_the_batch_is_never_proven_on_less() -> None:
+    stateful = course("gcn_cora", 1)
+    stateful.graph = find("resnet18").small()
+    assert Reference(stateful, "python", None, 1)._batch() == LEAST_BATCH
