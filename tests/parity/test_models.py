@@ -26,9 +26,12 @@ CHEAP = [each for each in contenders(cheap=True) if each.mode != "reference" and
 
 @lru_cache(maxsize=None)
 def prepared(model: str, seed: int) -> Path:
-    """A folder with the reference's part of the proof, shared by the contenders of one worker."""
+    """A folder with the reference's part of the proof, shared by the contenders of one worker. As in a race,
+    it takes no more samples than the model's own batch, where nothing is normalised over them."""
     folder = Path(mkdtemp(prefix="photofinish-proof-"))
-    proof.prepare(folder, models.find(model).small(CLASSES), draws=1, exact_draws=6, seed=seed)
+    graph = models.find(model).small(CLASSES)
+    batch = proof.LEAST_BATCH if graph.state else min(proof.LEAST_BATCH, models.find(model).batch)
+    proof.prepare(folder, graph, batch, draws=1, exact_draws=6, seed=seed)
     proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
     return folder
 
