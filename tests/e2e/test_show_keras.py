@@ -10,13 +10,12 @@ if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
 from photofinish import data, models, weights
-from photofinish.frameworks import Setup, flattened_order, load, native_source
+from photofinish.frameworks import Setup, load, native_source
+from photofinish.frameworks._keras.weights import places
 from photofinish.graph import Graph
-from photofinish.layers import Conv, Linear
 
 BATCH = 4
-NAMES = {"kernel": "weight", "gamma": "weight", "beta": "bias", "bias": "bias", "moving_mean": "running_mean",
-         "moving_variance": "running_variance"}
+ONE_OF_EACH_FILE = sorted({entry.function.__module__: name for name, entry in models.all_models().items()}.values())
 
 
 def executed(graph: Graph) -> dict[str, Any]:
@@ -26,23 +25,18 @@ def executed(graph: Graph) -> dict[str, Any]:
 
 
 def load_canonical_weights(model: Any, graph: Graph, state: dict[str, np.ndarray]) -> None:
-    """By name, as anyone would: Keras' layers have the names of the graph's."""
-    nodes = {node.name: node for node in graph.nodes}
-    for variable in model.variables:
-        layer, own = variable.path.split("/")[-2:]
-        if layer not in nodes:
-            continue  # the seed of a dropout
-        node, group = nodes[layer], "parameter" if variable.trainable else "state"
-        values = state[f"{group}/{layer}.{NAMES[own]}"]
-        if own == "kernel" and isinstance(node.layer, Conv):
-            values = values.transpose(2, 3, 0, 1) if node.layer.groups > 1 else values.transpose(2, 3, 1, 0)
-        elif own == "kernel" and isinstance(node.layer, Linear):
-            flattened = graph.spec(node.inputs[0]).flattened
-            values = values.T[flattened_order(flattened, "CHW", "HWC")] if flattened else values.T
-        variable.assign(values)
+    """Keras' layers have the names of the graph's."""
+    found = places(graph, model)
+    assert found.keys() == state.keys()
+    for name, place in found.items():
+        place.store(state[name], place.variable)
 
 
-@pytest.mark.parametrize("name", models.all_models())
+def channels_last(values: np.ndarray) -> np.ndarray:
+    return values.transpose(0, 2, 3, 1) if values.ndim == 4 else values
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH_FILE)
 def test_printed_code_computes_what_the_contender_computes(name: str) -> None:
     graph = models.find(name).small()
     state, batch = weights.perturbed_state(graph), data.draw_batch(graph, BATCH, seed=0)
@@ -53,10 +47,10 @@ def test_printed_code_computes_what_the_contender_computes(name: str) -> None:
     printed = executed(graph)
     assert printed["GRAPH"] == graph.digest
     load_canonical_weights(printed["model"], graph, state)
-    outputs = printed["infer"](*(batch[key].transpose(0, 2, 3, 1) for key, _ in graph.inputs))
+    outputs = printed["infer"](*(channels_last(batch[key]) for key, _ in graph.inputs))
     assert {"output/" + key for key in outputs} == expected.keys()
     for key, output in outputs.items():
-        np.testing.assert_array_equal(output.numpy(), expected["output/" + key])
+        np.testing.assert_array_equal(output.numpy(), channels_last(expected["output/" + key]))
 
 
 def test_full_size_has_the_graphs_parameters() -> None:
