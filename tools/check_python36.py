@@ -16,7 +16,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "photofinish"
 ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "data", "values", "metrics",
          "frameworks", "measure", "worker")
-FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"}}  # else the file's name
+FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"},
+                      "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}}  # else the file's name
 
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
                  "importlib.resources", "tomllib", "zoneinfo"}

@@ -7,6 +7,7 @@ devices, options) and holds one class named `Contestant`. Framework files never 
 import importlib
 import pkgutil
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Type
 
@@ -16,12 +17,14 @@ from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 
 Arrays = Dict[str, np.ndarray]
+Differences = List[Tuple[str, str, str]]  # what differs, in the graph, in the contender
 
 
 @dataclass(frozen=True)
 class Setup:
     """What a contender must run with. `regime` "matched": strict float32, stated threads, the same
-    allocator effect; "out-of-the-box": the framework's own defaults are left alone."""
+    allocator effect; "out-of-the-box": the framework's own defaults are left alone. `names` are what the
+    model that the option `build` asks for calls the layers of the graph."""
 
     mode: str
     options: Dict[str, str] = field(default_factory=dict)
@@ -30,6 +33,7 @@ class Setup:
     precision: str = "float32"  # or "float64": a referee's reference
     regime: str = "matched"
     seed: int = 0
+    names: Dict[str, str] = field(default_factory=dict)
 
 
 class Unsupported(Exception):
@@ -57,6 +61,10 @@ class Contestant:
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         """Makes the native model (and optimizer). Raises Unsupported, naming the layer."""
         raise NotImplementedError
+
+    def differences(self) -> Differences:
+        """How the model that was built differs from the graph, if it is another's that cannot take its weights."""
+        return []
 
     def put(self, arrays: Arrays) -> None:
         """Loads parameters and state (and slots and "step" where given; otherwise slots are zeroed).
@@ -128,6 +136,19 @@ def load(name: str) -> Type[Contestant]:
     """Imports the framework's file (and so the framework) and returns its Contestant."""
     module = importlib.import_module("{}.{}".format(__name__, name))
     return module.Contestant  # type: ignore[no-any-return]
+
+
+def differences(graph: Graph, first: Tuple[str, str, str], parameters: int, macs: int,
+                layers: List[str]) -> Differences:
+    """What tells another package's model from the graph: the first thing that does not fit, then the counts of its
+    parameters, multiply-accumulates of weights, and layers with parameters by kind."""
+    nodes = [node for node in graph.nodes if node.parameters and not node.training_only]
+    own = sum(node.layer.macs(*graph.input_specs(node)) for node in nodes)
+    kinds = [", ".join("{} {}".format(count, kind) for kind, count in Counter(each).most_common())
+             for each in ([type(node.layer).__name__ for node in nodes], layers)]
+    return [first, ("parameters", "{:,}".format(graph.parameter_count), "{:,}".format(parameters)),
+            ("multiply-accumulates of a sample", "{:,}".format(own), "{:,}".format(macs)),
+            ("layers with parameters", kinds[0], kinds[1])]
 
 
 def flattened_order(shape: Tuple[int, ...], axes: str, native: str) -> np.ndarray:

@@ -5,7 +5,8 @@
 # title = "PyTorch"
 # modes = ["eager", "compile"]
 # devices = ["cpu", "cuda"]
-# options = { layout = ["contiguous", "channels_last"] }
+# options = { layout = ["contiguous", "channels_last"], build = [] }
+# builds = { torchvision = "torchvision==0.28.0", timm = "timm", transformers = "transformers" }
 # environment = { TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor", TRITON_CACHE_DIR = "{cache}/triton" }
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
@@ -24,9 +25,10 @@ import torch
 from torch.nn import functional
 
 from photofinish import frameworks, optimizers
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
+from photofinish.frameworks._torch.shipped import Shipped
 from photofinish.frameworks._torch.source import native_source
-from photofinish.frameworks._torch.weights import native_path, places
+from photofinish.frameworks._torch.weights import Place, places
 from photofinish.graph import Graph, Node
 
 __all__ = ["Contestant", "native_source"]
@@ -106,12 +108,12 @@ class Population:
     """The running variance of a BatchNorm that the graph keeps as the population's (n) where PyTorch keeps the
     sample's (n - 1). Both decay from the one that was put, so they differ by n / (n - 1) in the rest alone."""
 
-    def __init__(self, node: Node, graph: Graph, batch: int, tensors: Dict[str, Any]) -> None:
+    def __init__(self, node: Node, graph: Graph, batch: int, tensors: Dict[str, Any], place: Place) -> None:
         (spec,) = graph.input_specs(node)
         self.count = batch * int(np.prod(spec.shape)) // spec.size("C")
         self.momentum = node.layer.momentum  # type: ignore[attr-defined]
-        self.variance = tensors[native_path(dict(node.state)["running_variance"])]
-        self.updates = tensors[native_path(node.name) + ".num_batches_tracked"]
+        self.variance = tensors[place.path]
+        self.updates = tensors[place.path.rpartition(".")[0] + ".num_batches_tracked"]
 
     def begin(self) -> None:
         """From here on, updates count from the present variance."""
@@ -150,6 +152,7 @@ class Contestant(frameworks.Contestant):
             raise Unsupported("PyTorch {} has no mode {!r}".format(torch.__version__, setup.mode))
         options = dict(setup.options)
         self.layout = options.pop("layout", "contiguous")
+        self.shipped = Shipped(options.pop("build"), setup.names) if "build" in options else None
         if options or self.layout not in ("contiguous", "channels_last"):
             raise Unsupported("torch takes layout=contiguous or channels_last, not {}".format(setup.options))
         if setup.precision not in FLOATS:
@@ -173,7 +176,8 @@ class Contestant(frameworks.Contestant):
             {name: _ask(path) for name, path in FACTS.items()}, precision=self.setup.precision, layout=self.layout,
             device=torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu",
             float32={path: _find("backends.{}.fp32_precision".format(path)) for path in SWITCHES},
-            optimizer="torch.optim with foreach and fused as PyTorch chooses")
+            optimizer="torch.optim with foreach and fused as PyTorch chooses",
+            **(self.shipped.facts() if self.shipped else {}))
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
         self.graph = graph
@@ -181,25 +185,34 @@ class Contestant(frameworks.Contestant):
         self.rule = optimizer
         self.memoryless = isinstance(optimizer, optimizers.SGD) and optimizer.momentum == 0  # no buffer in PyTorch
         source = _load(graph)
-        self.model = source.Model().to(self.device, self.dtype)
+        model, self.places = source.Model(), places(graph)
+        if self.shipped:
+            model, self.places = self.shipped.replace(model, graph)
+        self.model = model.to(self.device, self.dtype)
         if self.layout == "channels_last":
             self.model = self.model.to(memory_format=torch.channels_last)
         self.forward = self._in_mode(self.model)
         self.objective: Any = self._in_mode(source.training_loss) if graph.losses else None
         self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
         tensors = self.model.state_dict(keep_vars=True)
-        self.places = places(graph)
-        self.parameters = {name: tensors[self.places[name].path] for name in graph.parameters}
-        self.state = {name: tensors[self.places[name].path] for name in graph.state}
-        self.populations = [Population(node, graph, batch, tensors) for node in graph.nodes
-                            if getattr(node.layer, "running_variance", "") == "population"]
+        found = {name: tensors[place.path] for name, place in self.places.items()}
+        self.parameters = {name: each for name, each in found.items() if isinstance(each, torch.nn.Parameter)}
+        self.state = {name: each for name, each in found.items() if name not in self.parameters}
+        population = [(node, dict(node.state)["running_variance"]) for node in graph.nodes
+                      if getattr(node.layer, "running_variance", "") == "population"]
+        self.populations = [Population(node, graph, batch, tensors, self.places[name]) for node, name in population
+                            if name in self.places]
         self.steps = 0
+
+    def differences(self) -> Differences:
+        return self.shipped.differences if self.shipped else []
 
     def _in_mode(self, function: Any) -> Any:
         return torch.compile(function, dynamic=False) if self.compiles else function
 
     def put(self, arrays: Arrays) -> None:
         """In place, so that compiled code stays valid."""
+        arrays = self.shipped.weights or arrays if self.shipped else arrays
         with torch.no_grad():
             for group, tensors in (("parameter/", self.parameters), ("state/", self.state)):
                 for name, tensor in tensors.items():
@@ -333,7 +346,8 @@ class Contestant(frameworks.Contestant):
         """What torch.compile made of this model: one graph for the loss, one for inference, none of them twice."""
         from torch._dynamo import utils
         from torch._inductor import metrics
-        own = [each for each in utils.get_compilation_metrics() if each.co_filename == _filename(self.graph)]
+        own = [each for each in utils.get_compilation_metrics()
+               if self.shipped or each.co_filename == _filename(self.graph)]
         return {"graphs": len(own), "recompiles": sum(1 for each in own if each.recompile_reason),
                 "graph_breaks": sum(utils.counters["graph_break"].values()),
                 "generated_kernels": metrics.generated_kernel_count}

@@ -1,0 +1,273 @@
+"""The as-shipped twin: a model as torchvision, timm or transformers build it, in the place of ours.
+
+It is built untrained, without a download. Where the model family says how the package names its layers, the twin takes
+the graph's weights and is proven like ours; where it does not, or the two do not fit, the twin keeps weights of its own
+and says how it differs.
+"""
+
+import copy
+import difflib
+import importlib
+from collections import Counter
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from photofinish.frameworks import Arrays, Differences, Unsupported, differences
+from photofinish.frameworks._torch.weights import Place, places
+from photofinish.graph import Graph
+
+# The C++ operators of torchvision's detection models. A build for another PyTorch than the one here (PyPI's, for CUDA)
+# lacks them and refuses to be imported until they are declared; its classification models never call them.
+OPERATORS = ("nms", "qnms", "roi_align", "qroi_align", "_roi_align_backward", "roi_pool", "ps_roi_align",
+             "ps_roi_pool", "deform_conv2d", "box_iou_rotated")
+RANDOM = {"Dropout": "p", "StochasticDepth": "p", "DropPath": "drop_prob"}  # modules that draw, and their rates
+ALIAS = {"DropPath": "StochasticDepth"}
+INPUTS = {"words": "input_ids", "segments": "token_type_ids", "mask": "attention_mask"}  # transformers'
+SPOKEN: Dict[str, Tuple[str, Dict[str, Any]]] = {  # a name of a model: its class, and what is not its default
+    "bert-base": ("BertModel", {}),
+    "bert-large": ("BertModel", {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+                                 "intermediate_size": 4096}),
+    "gpt2": ("GPT2LMHeadModel", {}),
+}
+CHANGED: Dict[str, Any] = {  # of a configuration of transformers, where it has it
+    "attention_probs_dropout_prob": 0.0,  # the graph's attention drops no probabilities
+    "attn_pdrop": 0.0,
+    "pad_token_id": None,  # id 0 is a word like any other here, and its vector is trained
+    "use_cache": False,  # nothing is generated
+}
+
+
+def _declared() -> Any:
+    """torchvision, its operators declared if they are missing."""
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if "does not exist" not in str(error):
+            raise
+    import torch
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in OPERATORS:
+        library.define(name + "() -> ()")
+    module: Any = importlib.import_module("torchvision")
+    module.declared = library  # which are gone with it
+    return module
+
+
+def _torchvision(name: str, classes: int) -> Any:
+    models = _declared().models
+    _among(name, models.list_models(), "torchvision")
+    return models.get_model(name, weights=None, num_classes=classes)
+
+
+def _timm(name: str, classes: int) -> Any:
+    _declared()
+    timm: Any = importlib.import_module("timm")
+    _among(name, timm.list_models(), "timm")
+    return timm.create_model(name, pretrained=False, num_classes=classes)
+
+
+def _transformers(name: str, classes: int) -> Any:
+    """A class of transformers by its name, with the defaults of its configuration, or one of SPOKEN."""
+    with suppress(ImportError):
+        _declared()  # transformers imports torchvision where there is one
+    transformers: Any = importlib.import_module("transformers")
+    kind, changes = SPOKEN.get(name, (name, {}))
+    if not hasattr(getattr(transformers, kind, None), "config_class"):
+        _among(kind, [each for each in dir(transformers) if each.endswith(("Model", "LM", "Classification"))]
+               + list(SPOKEN), "transformers")
+        raise Unsupported("{} of transformers is no model".format(kind))
+    cls = getattr(transformers, kind)
+    config = cls.config_class(**changes)
+    for attribute, value in dict(CHANGED, num_labels=classes).items():
+        if hasattr(config, attribute):
+            setattr(config, attribute, value)
+    return cls(config)
+
+
+SOURCES: Dict[str, Callable[[str, int], Any]] = {"torchvision": _torchvision, "timm": _timm,
+                                                "transformers": _transformers}
+
+
+def _among(name: str, names: List[str], source: str) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
+        raise Unsupported("{} has no model {}{}".format(
+            source, name, "; did you mean {}?".format(" or ".join(near)) if near else ""))
+
+
+class Shipped:
+    """The twin that `spelled` ("torchvision:resnet50") says. `names` are what it calls the layers of the graph.
+
+    Raises Unsupported if the package is not here or has no such model.
+    """
+
+    def __init__(self, spelled: str, names: Dict[str, str]) -> None:
+        self.source, _, self.name = spelled.partition(":")
+        self.names = names
+        self.differences: Differences = []
+        self.weights: Arrays = {}  # its own, where it cannot take the graph's
+        self.drawing: List[Tuple[str, float, Any]] = []  # kind, rate and copy of its modules that draw
+        try:
+            self.package = _declared() if self.source == "torchvision" else importlib.import_module(self.source)
+        except ImportError as error:
+            raise Unsupported("{} is not installed here: {}".format(self.source, error)) from error
+
+    def facts(self) -> Dict[str, str]:
+        facts = {"build": "{}:{}".format(self.source, self.name), "build_version": self.package.__version__}
+        return dict(facts, changed=str(CHANGED)) if self.source == "transformers" else facts
+
+    def replace(self, ours: Any, graph: Graph) -> Tuple[Any, Dict[str, Place]]:
+        """The model that stands in the place of ours, and where it keeps its arrays."""
+        if self.names and not any(node.name in self.names for node in graph.nodes):
+            return self._drawn(ours), places(graph)
+        model = SOURCES[self.source](self.name, _classes(graph))
+        prefix = ""
+        if self.source == "transformers":
+            model, prefix = _called(model, graph), "model."
+        passed, macs = _tried(model, graph)
+        self._calm(passed, graph)
+        names = {ours: prefix + theirs for ours, theirs in self.names.items()}
+        found = places(graph, names)
+        why = self._misfit(model, graph, found)
+        self.differences, self.weights = [], {}
+        if why:
+            self.differences = differences(graph, why, sum(each.numel() for each in model.parameters()), macs,
+                                           _layers(model))
+            arrays = {"parameter/" + name: each for name, each in model.named_parameters()}
+            arrays.update({"state/" + name: each for name, each in model.named_buffers() if each.is_floating_point()})
+            self.weights = {name: each.detach().numpy().copy() for name, each in arrays.items()}
+            found = {name.split("/", 1)[1]: Place(name.split("/", 1)[1]) for name in self.weights}
+        return model, found
+
+    def _misfit(self, model: Any, graph: Graph, found: Dict[str, Place]) -> Optional[Tuple[str, str, str]]:
+        """The first thing that the two do not share: what it is, ours and theirs."""
+        tensors = model.state_dict(keep_vars=True)
+        for name, declared in list(graph.parameters.items()) + list(graph.state.items()):
+            ours = "{} {}".format(name, _times(declared.shape))
+            if name not in found:
+                return "array", ours, "no map names it"
+            theirs = tensors.get(found[name].path)
+            if theirs is None or tuple(theirs.shape) != declared.shape:
+                shape = "is absent" if theirs is None else _times(theirs.shape)
+                return "array", ours, "{} {}".format(found[name].path, shape)
+        used = {id(tensors[place.path]) for place in found.values()}
+        for name, parameter in model.named_parameters():
+            if id(parameter) not in used:
+                return "array", "none", "{} {}".format(name, _times(parameter.shape))
+        asked = Counter((type(node.layer).__name__, node.layer.rate) for node in graph.nodes
+                        if getattr(node.layer, "rate", 0))
+        drawn = Counter((kind, rate) for kind, rate, _ in self.drawing)
+        if asked != drawn and not _silenced(graph):
+            return "dropout", _counted(asked), _counted(drawn)
+        return None
+
+    def _calm(self, modules: List[Any], graph: Graph) -> None:
+        """Notes the modules that draw, and silences them where the graph's are silenced (for a proof)."""
+        self.drawing = []
+        for module in modules:
+            kind = type(module).__name__
+            if getattr(module, RANDOM.get(kind, ""), 0):
+                self.drawing.append((ALIAS.get(kind, kind), getattr(module, RANDOM[kind]), copy.deepcopy(module)))
+                if _silenced(graph):
+                    setattr(module, RANDOM[kind], 0.0)
+
+    def _drawn(self, probe: Any) -> Any:
+        """The small model by which dropout is proven, with the twin's own modules that draw."""
+        for path, module in list(probe.named_modules()):
+            kind = type(module).__name__
+            if kind not in RANDOM:
+                continue
+            rate = getattr(module, "rate", getattr(module, "p", None))
+            fitting = [each for name, own, each in self.drawing if (name, own) == (kind, rate)]
+            if not fitting:
+                raise Unsupported("{}:{} has no {} of rate {}".format(self.source, self.name, kind, rate))
+            above, _, attribute = path.rpartition(".")
+            setattr(probe.get_submodule(above), attribute, copy.deepcopy(fitting[0]))
+        return probe
+
+
+def _called(model: Any, graph: Graph) -> Any:
+    """A model of transformers as ours is called: inputs in order, the graph's outputs back."""
+    import torch
+
+    class Called(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+            self.arguments = [INPUTS.get(name, name) for name, _ in graph.inputs]
+            self.order = [0]
+
+        def forward(self, *inputs: Any) -> Any:
+            found = self.model(**dict(zip(self.arguments, inputs))).to_tuple()
+            chosen = tuple(found[i] for i in self.order)
+            return chosen if len(chosen) > 1 else chosen[0]
+
+    called = Called()
+    if len(graph.outputs) == 1:
+        return called
+    with torch.no_grad():
+        found = list(model(**dict(zip(called.arguments, _zeros(graph)))).to_tuple())
+    order: List[int] = []
+    for name in graph.outputs:  # each is the first of theirs that has as many axes
+        fitting = [i for i, each in enumerate(found) if i not in order and each.dim() == 1 + len(graph.spec(name).axes)]
+        order += fitting[:1]
+    if len(order) == len(graph.outputs):
+        called.order = order
+    return called
+
+
+def _zeros(graph: Graph) -> List[Any]:
+    """A sample of every input: zeros, and masks that hide nothing."""
+    import torch
+    kinds = {"f": torch.float32, "b": torch.bool}
+    return [torch.full((1,) + spec.shape, np.dtype(spec.dtype).kind == "b",
+                       dtype=kinds.get(np.dtype(spec.dtype).kind, torch.int64)) for _, spec in graph.inputs]
+
+
+def _classes(graph: Graph) -> int:
+    spec = graph.spec(graph.outputs[0])
+    return spec.size("C") if "C" in spec.axes else 1
+
+
+def _silenced(graph: Graph) -> bool:
+    """True if the graph's layers that draw are all told not to."""
+    rates = [node.layer.rate for node in graph.nodes if hasattr(node.layer, "rate")]
+    return bool(rates) and not any(rates)
+
+
+def _counted(rates: Any) -> str:
+    return ", ".join("{} x {} {:g}".format(count, *each) for each, count in sorted(rates.items())) or "none"
+
+
+def _times(shape: Any) -> str:
+    return "x".join(map(str, shape))
+
+
+def _layers(model: Any) -> List[str]:
+    """The kind of every module that has parameters of its own."""
+    return [type(each).__name__ for each in model.modules() if any(True for _ in each.parameters(recurse=False))]
+
+
+def _tried(model: Any, graph: Graph) -> Tuple[List[Any], int]:
+    """Of one inference of one sample: the modules that were called, and the multiply-accumulates in convolutions and
+    matrix products with weights."""
+    import torch
+    called: List[Any] = []
+    macs: List[int] = []
+
+    def note(module: Any, inputs: Any, output: Any) -> None:
+        called.append(module)
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            channels = module.weight.shape[0]
+            macs.append(output.numel() // channels * module.weight.numel())
+
+    hooks = [each.register_forward_hook(note) for each in model.modules()]
+    training = model.training
+    with torch.no_grad():
+        model.eval()(*_zeros(graph))
+    model.train(training)
+    for hook in hooks:
+        hook.remove()
+    return called, sum(macs)
