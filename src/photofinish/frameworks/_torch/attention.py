@@ -18,7 +18,7 @@ def _additive_attention(layer: layers.AdditiveAttention, *specs: Spec) -> Native
 
 RULES: Rules = {layers.Attention: _attention, layers.AdditiveAttention: _additive_attention}
 
-LOWERED = {layers.AdditiveAttention: "a module of PyTorch operations"}
+LOWERED = {layers.AdditiveAttention: "a module of PyTorch operations: PyTorch has no additive attention"}
 
 HELPERS = {
     "NormedAttention": '''\
