@@ -95,8 +95,8 @@ def places(graph: Graph, model: Any, names: Optional[Dict[str, str]] = None) -> 
         layer = node.layer
         group = "parameter" if variable.trainable else "state"
         declared = {each.name: each for each in layer.parameters(spec) + layer.state(spec)}
-        names = _own_names(layer, parts[-1], parts[known.index(path) + 1:-1])
-        own = names[0]
+        held = _own_names(layer, parts[-1], parts[known.index(path) + 1:-1])
+        own = held[0]
         view, axes = None, ()  # type: Optional[Tuple[int, ...]], Tuple[int, ...]
         if isinstance(layer, layers.Conv) and own == "weight":
             if is_depthwise(layer, spec):  # (channels, 1, height, width) -> HWC and multiplier
@@ -113,8 +113,8 @@ def places(graph: Graph, model: Any, names: Optional[Dict[str, str]] = None) -> 
         elif (isinstance(layer, layers.Linear) and own == "weight") or (
                 isinstance(layer, layers.Recurrent) and own.endswith("_weight")):
             axes = (1, 0)
-        for row, own in enumerate(names):
+        for row, own in enumerate(held):
             found["{}/{}.{}".format(group, path, own)] = Place(
                 variable, declared[own].shape, view, axes, declared[own].feature_axis, order,
-                row if len(names) > 1 else None)
+                row if len(held) > 1 else None)
     return found
