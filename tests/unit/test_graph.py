@@ -85,7 +85,9 @@ def test_names_of_tensors_parameters_and_state_are_unique(name):
     graph = GRAPHS[name]
     tensors = [tensor for tensor, _ in graph.inputs + graph.targets]
     tensors += [tensor for node in graph.nodes for tensor in node.outputs]
-    arrays = [array for node in graph.nodes for _, array in node.parameters + node.state]
+    arrays = [array for node in graph.nodes for own, array in node.parameters + node.state
+              if array == f"{node.name}.{own}"]  # the others are shared with the node that owns them
+    assert set(arrays) == set(graph.parameters) | set(graph.state)
     assert len(set(tensors)) == len(tensors)
     assert len(set(arrays)) == len(arrays)
 
