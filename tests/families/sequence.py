@@ -215,19 +215,21 @@ DEFINITIONS = {
 }
 
 
-def _compact(image: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
+def _compact(image: Tensor, words: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
     x = channel_scale(layer_norm(image, 1e-3), 0.1)
     x = sinusoidal_positions(learned_positions(class_token(image_to_sequence(x)), 10))
+    x = x + embedding(words, 5, 6, name="table")
     query, key, value = (linear(x, 6, name=name) for name in ("query", "key", "value"))
     x = layer_norm(x + attention(query, key, value, 2, causal=True), 1e-2, scale=False)
     key, value = (linear(memory, 6, name=f"memory_{name}") for name in ("key", "value"))
     x = x + gelu(attention(x, key, value, 3, seen))
     x = layer_norm(gelu(linear(x, 6), "tanh"), 1e-2, center=False)
-    loss(SoftmaxCrossEntropy(0.1, ignore=2), linear(x, 4), "word", Spec("T", x.shape[:1], "int32"), weight=0.5)
+    guesses = linear(x, 5, weight="table.weight", name="guesses")
+    loss(SoftmaxCrossEntropy(0.1, ignore=2), guesses, "word", Spec("T", words.shape, "int32"), weight=0.5)
     logits = linear(concat(select(x, 2), flatten(select(x, 1, axis="C"))), 4)
     loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
     return logits
 
 
-COMPACT = record(_compact, {"image": Spec("CHW", (6, 3, 3)), **MEMORY})
+COMPACT = record(_compact, {"image": Spec("CHW", (6, 3, 3)), "words": Spec("T", (10,), "int32"), **MEMORY})
 EQUIVALENT: dict[str, str] = {}

@@ -31,8 +31,8 @@ GAIN = 0.02  # of all weights in the source; here of the tables
 def attend(x: Tensor, heads: int, causal: bool = False) -> Tensor:
     """Self-attention whose query, key and value are one product."""
     width = x.channels
-    both = linear(x, 3 * width, name="query_key_value")
-    query, key, value = (slice_axis(both, part * width, (part + 1) * width, name=name)
+    projected = linear(x, 3 * width, name="query_key_value")
+    query, key, value = (slice_axis(projected, part * width, (part + 1) * width, name=name)
                          for part, name in enumerate(("query", "key", "value")))
     return linear(attention(query, key, value, heads, causal=causal), width, name="output")
 

@@ -120,7 +120,14 @@ def _working(name: str, graph: Graph) -> Iterator[tuple[str, Graph]]:
                                             for loss in graph.losses]
     except (ValueError, KeyError, ZeroDivisionError):
         return
-    yield name, graph
+    if all(_fits(graph, node) for node in graph.nodes):
+        yield name, graph
+
+
+def _fits(graph: Graph, node: Node) -> bool:
+    """Whether the parameters it shares with other nodes have the shape that its layer declares."""
+    declared = {each.name: each.shape for each in node.layer.parameters(*graph.input_specs(node))}
+    return all(graph.parameters[name].shape == declared[own] for own, name in node.parameters)
 
 
 def _shapes(declared: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

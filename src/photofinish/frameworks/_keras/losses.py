@@ -60,10 +60,12 @@ def counted_cross_entropy(labels, logits, smoothing, ignored):
     """Positions whose label is `ignored` count for nothing, the others so much more that the mean is theirs."""
     counted = labels != ignored
     labels = tf.where(counted, labels, 0)
-    other = smoothing / logits.shape[-1]
-    wanted = tf.one_hot(labels, logits.shape[-1], 1 - smoothing + other, other, dtype=logits.dtype)
-    each = (tf.nn.softmax_cross_entropy_with_logits(wanted, logits) if smoothing
-            else tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+    if smoothing:
+        other = smoothing / logits.shape[-1]
+        wanted = tf.one_hot(labels, logits.shape[-1], 1 - smoothing + other, other, dtype=logits.dtype)
+        each = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+    else:
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
     share = tf.cast(counted, logits.dtype)
     return each * share / tf.reduce_mean(share)
 ''',
