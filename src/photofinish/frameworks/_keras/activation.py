@@ -25,7 +25,10 @@ RULES: Rules = {
                               else "ops.gelu({0}, approximate=True)"],
 }
 
-LIMITS = {layers.Clip: "between bounds other than 0 and 6, ops.clip and ops.where: at the bounds Keras' gradient is 1"}
+LIMITS = {
+    layers.Clip: "between bounds other than 0 and 6, ops.clip and ops.where: at the bounds Keras' gradient is 1",
+    layers.Gelu: "TensorFlow rounds its constants to float32, in float64 too: there it is right to 1e-8",
+}
 
 HELPERS = {
     "clip": '''

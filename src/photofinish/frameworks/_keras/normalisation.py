@@ -16,6 +16,7 @@ RULES: Rules = {
 
 LIMITS = {
     layers.BatchNorm: "the running variance counts n in training, and is converted to n - 1 where the layer says so",
+    layers.LayerNorm: "Keras computes it of moments, products and sums: TensorFlow has no kernel for it",
     layers.LocalResponseNorm: "a window of an even size, or float64, is a sum of slices: TensorFlow's operation has "
                               "neither",
 }
