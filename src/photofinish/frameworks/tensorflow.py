@@ -5,7 +5,8 @@
 # title = "TensorFlow"
 # modes = ["eager", "graph", "xla"]
 # devices = ["cpu", "cuda"]
-# options = {}
+# options = { build = [] }
+# builds = { "keras.applications" = "keras" }
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own, in three modes.
 
@@ -19,7 +20,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from photofinish import frameworks, layers
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
+from photofinish.frameworks._keras.shipped import Shipped
 from photofinish.frameworks._keras.source import MODES, feature_orders, native_source
 from photofinish.frameworks._keras.use import native_axes
 from photofinish.frameworks._keras.weights import Place, places
@@ -79,8 +81,10 @@ class Contestant(frameworks.Contestant):
         self.bound: Dict[str, Callable[..., Any]] = {}
         if setup.mode not in MODES:
             raise Unsupported("TensorFlow has no mode {}: {}".format(setup.mode, ", ".join(MODES)))
-        if setup.options:
-            raise Unsupported("TensorFlow has no option {}".format(", ".join(setup.options)))
+        options = dict(setup.options)
+        self.shipped = Shipped(options.pop("build"), setup.names) if "build" in options else None
+        if options:
+            raise Unsupported("TensorFlow has no option {}".format(", ".join(options)))
         if setup.precision not in ("float32", "float64"):
             raise Unsupported("no precision {} here".format(setup.precision))
         if keras.backend.backend() != "tensorflow":
@@ -108,7 +112,7 @@ class Contestant(frameworks.Contestant):
 
     def facts(self) -> Dict[str, Any]:
         threads, build = tf.config.threading, tf.sysconfig.get_build_info()
-        return {
+        facts = {
             "version": tf.__version__, "keras": keras.__version__, "numpy": np.__version__,
             "device": [device.name for device in tf.config.list_logical_devices()][-1],
             "intra_op_threads": threads.get_intra_op_parallelism_threads() or "one per CPU",
@@ -120,6 +124,7 @@ class Contestant(frameworks.Contestant):
             "adam": "epsilon after the bias correction (Keras adds it before): a subclass of keras.optimizers.Adam",
             "batch_norm": "the running variance takes n in training (Keras); converted when read or used",
         }
+        return dict(facts, **(self.shipped.facts() if self.shipped else {}))
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         keras.config.set_floatx(self.setup.precision)
@@ -127,22 +132,28 @@ class Contestant(frameworks.Contestant):
         keras.utils.set_random_seed(self.setup.seed)
         self.graph = graph
         self.optimizer = optimizer
-        self.native = _execute(native_source(graph, optimizer, self.setup.mode),
-                               "<keras {} {}>".format(self.setup.mode, graph.digest[:12]))
+        shipped = self.shipped.expression(graph) if self.shipped else ""
+        self.native = _execute(native_source(graph, optimizer, self.setup.mode, shipped),
+                               "<keras {}{} {}>".format(self.setup.mode, " shipped" if shipped else "",
+                                                        graph.digest[:12]))
         self.model = self.native["model"]
         self.updater: Any = self.native.get("optimizer")
         if self.setup.precision == "float64" and self.updater is not None and isinstance(optimizer, SGD):
             self.updater.momentum = np.float64(optimizer.momentum)  # tf.cast would round a Python float to float32
-        self.places = places(graph, self.model)
+        self.places = self.shipped.places(self.model, graph) if self.shipped else places(graph, self.model)
         self.orders = feature_orders(graph)
         self.sampled = {  # running variances that Keras keeps otherwise: their momentum, and values in a batch
             "state/{}.running_variance".format(node.name): (node.layer.momentum, batch * _positions(graph, node))
             for node in graph.nodes
-            if isinstance(node.layer, layers.BatchNorm) and node.layer.running_variance == "sample"}
+            if isinstance(node.layer, layers.BatchNorm) and node.layer.running_variance == "sample"
+            and "state/{}.running_variance".format(node.name) in self.places}
         single = [name for name, (_, count) in self.sampled.items() if count == 1]
         if single and optimizer is not None:
             raise Unsupported("{}: one value has no sample variance".format(single[0]))
         self.bound = {}
+
+    def differences(self) -> Differences:
+        return self.shipped.differences if self.shipped else []
 
     def _compiled(self, function: Callable[..., Any]) -> Any:
         options = MODES[self.setup.mode]
@@ -174,6 +185,7 @@ class Contestant(frameworks.Contestant):
                 if name.startswith("parameter/")]
 
     def put(self, arrays: Arrays) -> None:
+        arrays = self.shipped.weights or arrays if self.shipped else arrays
         for name, place in self.places.items():
             place.store(arrays[name], place.variable)
         for slot, (variables, factor) in self._slots().items():

@@ -1,10 +1,11 @@
 """DenseNet: Huang et al. 2016, "Densely Connected Convolutional Networks" (arXiv 1608.06993), as torchvision and timm.
 
-These are the paper's DenseNet-BC: bottlenecks, and transitions that halve the channels. keras.applications' differ in
-the constants of their normalisation only (epsilon 1.001e-5, momentum 0.99).
+These are the paper's DenseNet-BC: bottlenecks, and transitions that halve the channels. densenet121_keras and
+densenet169_keras are keras.applications', which differ in the constants of their normalisation only.
 """
 
-from typing import Any, Tuple
+from functools import partial
+from typing import Any, Callable, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
@@ -22,18 +23,20 @@ from photofinish.vocabulary import (
     scope,
 )
 
+norm_keras = partial(batch_norm, epsilon=1.001e-5, momentum=0.99, running_variance="population")
+
 
 @block
-def dense_layer(x: Tensor, growth: int) -> Tensor:
+def dense_layer(x: Tensor, growth: int, norm: Callable[..., Tensor]) -> Tensor:
     """Adds `growth` channels to those it sees."""
-    y = conv(relu(batch_norm(x)), 4 * growth, 1)
-    y = conv(relu(batch_norm(y)), growth, 3)
+    y = conv(relu(norm(x)), 4 * growth, 1)
+    y = conv(relu(norm(y)), growth, 3)
     return concat(x, y)
 
 
 @block
-def transition(x: Tensor) -> Tensor:
-    return average_pool(conv(relu(batch_norm(x)), x.channels // 2, 1), 2)
+def transition(x: Tensor, norm: Callable[..., Tensor]) -> Tensor:
+    return average_pool(conv(relu(norm(x)), x.channels // 2, 1), 2)
 
 
 TORCHVISION: models.Names = (
@@ -56,16 +59,22 @@ FACTS: Any = {
 }
 
 
-@models.model("densenet169", arguments={"blocks": (6, 12, 32, 32)}, **FACTS)
-@models.model("densenet121", arguments={"blocks": (6, 12, 24, 16)}, **FACTS)
-def densenet(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: int = 32, stem: int = 64) -> Tensor:
+B121, B169 = (6, 12, 24, 16), (6, 12, 32, 32)  # table 1: layers of each stage
+
+
+@models.model("densenet169_keras", arguments={"blocks": B169, "norm": norm_keras}, **FACTS)
+@models.model("densenet121_keras", arguments={"blocks": B121, "norm": norm_keras}, **FACTS)
+@models.model("densenet169", arguments={"blocks": B169}, **FACTS)
+@models.model("densenet121", arguments={"blocks": B121}, **FACTS)
+def densenet(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: int = 32, stem: int = 64,
+             norm: Callable[..., Tensor] = batch_norm) -> Tensor:
     """`blocks` dense layers per stage, with a transition between stages."""
-    x = relu(batch_norm(conv(image, stem, 7, stride=2)))
+    x = relu(norm(conv(image, stem, 7, stride=2)))
     x = max_pool(x, 3, stride=2, padding=1)
     for number, count in enumerate(blocks, start=1):
         with scope("stage{}".format(number)):
             for _ in range(count):
-                x = dense_layer(x, growth)
+                x = dense_layer(x, growth, norm)
             if number < len(blocks):
-                x = transition(x)
-    return linear(global_average_pool(relu(batch_norm(x))), classes)
+                x = transition(x, norm)
+    return linear(global_average_pool(relu(norm(x))), classes)

@@ -186,9 +186,10 @@ def _gradients(graph: Graph) -> List[str]:
             "gradients = tape.gradient(loss, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)"]
 
 
-def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph") -> str:
+def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph", shipped: str = "") -> str:
     """A module with `model` and `infer`; `loss_of` where the graph has a loss; `optimizer` and `train_step`
-    unless the optimizer is None. Raises Unsupported, naming the layer.
+    unless the optimizer is None. `shipped` is the code of another model of one input and one output, to stand in its
+    place. Raises Unsupported, naming the layer.
     """
     writer = Writer(graph, mode)
     of = writer.variables
@@ -209,6 +210,9 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
     decorator = "" if options is None else call("@tf.function", **options).replace("()", "")
     lines += (["training = " + keras_model(wanted), "inference = " + keras_model(inferred),
                "return training, inference"] if split else ["return " + keras_model(wanted)])
+    if shipped:
+        output = "{{{}: shipped.output}}".format(show(graph.outputs[0]))
+        split, lines = False, ["shipped = " + shipped, "return keras.Model(shipped.input, {})".format(output)]
     parts = [_function("build", [], lines),
              "\n{} = build()\n".format("model, inference" if split else "model")]
     if graph.losses:
