@@ -65,8 +65,9 @@ def paths(x: Tensor, added: Tensor, dense: Tensor, width: int, wide: int, growth
 def classified_by_window(x: Tensor, classes: int) -> Tensor:
     """Cadene's end; raises ModelError for images that leave no window."""
     x = conv(average_pool(x, WINDOW, stride=1), classes, 1, bias=True)
-    if x.shape[1:] != (1, 1):
-        x = scale(global_average_pool(x, keep_axes=True) + max_pool(x, x.shape[1:]), 0.5)
+    _, down, across = x.shape
+    if down * across > 1:
+        x = scale(global_average_pool(x, keep_axes=True) + max_pool(x, (down, across)), 0.5)
     return flatten(x)
 
 

@@ -10,12 +10,11 @@ a ReLU after each up-convolution and 128 channels in the last.
 from photofinish import models
 from photofinish.graph import Tensor
 from photofinish.optimizers import SGD
-from photofinish.vocabulary import block, concat, conv, conv_transpose, dropout, max_pool, pad, relu
+from photofinish.vocabulary import block, concat, conv, conv_transpose, dropout, max_pool, pad, relu, scope
 
 LEVELS = 5
 
 
-@block
 def double_conv(x: Tensor, channels: int) -> Tensor:
     x = relu(conv(x, channels, 3, padding=0, bias=True))
     return relu(conv(x, channels, 3, padding=0, bias=True))
@@ -37,12 +36,13 @@ def unet(image: Tensor, classes: int, width: int = 64) -> Tensor:
     """A class for each pixel; `width` is the number of channels at the top, doubled at each level below."""
     x, carried = image, []
     for level in range(LEVELS):
-        if level:
-            carried.append(x)
-            x = max_pool(x, 2)
-        x = double_conv(x, width * 2 ** level)
-        if level >= LEVELS - 2:
-            x = dropout(x, 0.5)
+        with scope("down{}".format(level + 1)):
+            if level:
+                carried.append(x)
+                x = max_pool(x, 2)
+            x = double_conv(x, width * 2 ** level)
+            if level >= LEVELS - 2:
+                x = dropout(x, 0.5)
     for level in reversed(range(LEVELS - 1)):
         x = up(x, carried[level], width * 2 ** level)
     return conv(x, classes, 1, bias=True)
