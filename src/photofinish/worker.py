@@ -39,13 +39,13 @@ class Worker:
         return {"seconds": imported - begin, "facts": self.contestant.facts()}
 
     def build(self, graph: str, batch: int, optimizer: Dict[str, Any]) -> Dict[str, Any]:
-        """Makes the native model of the graph in that JSON file."""
+        """Makes the native model of the graph in that JSON file. Answers with how it differs, if it is another."""
         from photofinish.graph import Graph
         from photofinish.optimizers import optimizer_from_json
         self.graph = Graph.from_json(json.loads(Path(graph).read_text()))
         begin = time.perf_counter()
         self.contestant.build(self.graph, batch, optimizer_from_json(optimizer))
-        return {"seconds": time.perf_counter() - begin}
+        return {"seconds": time.perf_counter() - begin, "differences": self.contestant.differences()}
 
     def weights(self, state: str, batches: str, count: int) -> Dict[str, Any]:
         """Loads canonical weights and puts `count` batches on the device (batch i is keyed "i/<name>")."""
@@ -83,8 +83,14 @@ class Worker:
         from photofinish.measure import proof
         return {"written": proof.run(lambda: self.contestant, Path(folder), label)}
 
+    def confirm(self, folder: str, label: str) -> Dict[str, Any]:
+        """Runs the few exercises by which one reference confirms another."""
+        from photofinish.measure import proof
+        return {"written": proof.confirm(lambda: self.contestant, Path(folder), label)}
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove")}
+
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
+                                                      "confirm")}
 
 
 def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:

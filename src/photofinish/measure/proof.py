@@ -118,6 +118,20 @@ def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optiona
     return exercises.files
 
 
+def confirm(make: Callable[[], Contestant], folder: Path, label: str) -> List[str]:
+    """Runs the plain draw's inference, training and first step alone, a second opinion: outputs, loss, every gradient,
+    running statistics. Returns the files written."""
+    started = time.time()
+    plan = Plan.read(folder)
+    exercises = _Exercises(make(), Path(folder), label, plan)
+    exercises.contestant.build(plan.graph.without_randomness(), plan.batch, plan.optimizers[0])
+    exercises.inference(0)
+    exercises.training(0)
+    exercises.forced_steps(0, plan.optimizers[0], FORCED[:1])
+    exercises.about(time.time() - started)
+    return exercises.files
+
+
 class _Exercises:
     def __init__(self, contestant: Contestant, folder: Path, label: str, plan: Plan) -> None:
         self.contestant, self.folder, self.label, self.plan = contestant, folder, label, plan
@@ -148,9 +162,9 @@ class _Exercises:
             losses.append(self._step(batches[(step - 1) % BATCHES]))
         self._write(draw, kind(optimizer) + "-free", {"loss": np.array(losses)})
 
-    def forced_steps(self, draw: int, optimizer: Optimizer) -> None:
+    def forced_steps(self, draw: int, optimizer: Optimizer, steps: Tuple[int, ...] = FORCED) -> None:
         """Single steps from the reference's state. What is kept of a parameter is its update."""
-        for step in FORCED:
+        for step in steps:
             state = self.state if step == 1 else load(self._before(optimizer, step))
             before = self._start(state, draw)
             loss_value = self._step(self._batch((step - 1) % BATCHES, draw))
