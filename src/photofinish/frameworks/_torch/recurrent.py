@@ -32,8 +32,7 @@ RULES: Rules = {layers.LSTM: _lstm, layers.GRU: _gru}
 LOWERED = {layers.Scan: "a Python loop over the steps"}
 LIMITS = {
     layers.LSTM: "where the layer has one bias, PyTorch's second is held at zero; torch.compile leaves it alone",
-    layers.GRU: "where the reset gate comes before the product, a Python loop over the steps; torch.compile leaves both "
-                "alone",
+    layers.GRU: "where the reset gate comes before the product, a loop in Python; torch.compile leaves both alone",
 }
 
 HELPERS = {
