@@ -16,7 +16,7 @@ RULES: Rules = {
     layers.Sigmoid: lambda use: [use.keras("Activation", "sigmoid")],
     layers.Tanh: lambda use: [use.keras("Activation", "tanh")],
     layers.Swish: lambda use: [use.keras("Activation", "silu")],
-    layers.LeakyRelu: lambda use: [use.keras("LeakyReLU", use.layer.alpha)],  # TensorFlow keeps the slope in float32
+    layers.LeakyRelu: lambda use: [use.keras("LeakyReLU", use.layer.alpha)],
     layers.Elu: lambda use: [use.keras("ELU", use.layer.alpha)],
     layers.Dropout: lambda use: [use.keras("Dropout", use.layer.rate)],
     layers.StochasticDepth: lambda use: [use.keras(
@@ -27,6 +27,7 @@ RULES: Rules = {
 
 LIMITS = {
     layers.Clip: "between bounds other than 0 and 6, ops.clip and ops.where: at the bounds Keras' gradient is 1",
+    layers.LeakyRelu: "TensorFlow rounds the slope to float32, in float64 too: there it is right to 1e-8",
     layers.Gelu: "TensorFlow rounds its constants to float32, in float64 too: there it is right to 1e-8",
 }
 

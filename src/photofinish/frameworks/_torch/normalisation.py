@@ -41,4 +41,6 @@ RULES: Rules = {
 LIMITS = {
     layers.BatchNorm: "one of weight and bias alone: the other is there and is not trained",
     layers.LayerNorm: "an image is transposed to channels last and back",
+    layers.LocalResponseNorm: "a window of an even size runs over the channels turned round: PyTorch's reaches one "
+                              "further to the other side",
 }
