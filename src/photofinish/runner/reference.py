@@ -22,7 +22,7 @@ from photofinish.values import Certificate, Contender, Progress
 
 NUMPY = Contender("numpy", "reference")
 FAST = Contender("tensorflow", "graph")
-LARGE = 40_000_000  # multiply-accumulates of a sample: NumPy takes about half a minute over all that is asked of it
+LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
 EXACT_DRAWS = 6  # of the reference
 
 
