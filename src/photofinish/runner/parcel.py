@@ -41,10 +41,11 @@ def adapter_digest(framework: str, graph: Graph) -> str:
 
 def _families(graph: Graph) -> Iterator[str]:
     """The files of layers/ that the graph's layers, losses and inner graphs come from."""
-    for each in (*graph.nodes, *graph.losses):
-        yield type(each.layer).__module__.rpartition(".")[2]
-        if isinstance(each.layer, Scan):
-            yield from _families(each.layer.body)
+    layers = [node.layer for node in graph.nodes] + [loss.layer for loss in graph.losses]
+    for layer in layers:
+        yield type(layer).__module__.rpartition(".")[2]
+        if isinstance(layer, Scan):
+            yield from _families(layer.body)
 
 
 @lru_cache(maxsize=None)
