@@ -47,8 +47,9 @@ PROBES: Dict[str, Callable[..., Any]] = {
     "multiply": lambda a, b: a * b,
 }
 INFERENCE = getattr(torch, "inference_mode", torch.no_grad)
-QUIET = (  # what torch.compile says of PyTorch's own code, and its advice to allow TF32
-    "`torch.jit.script_method` is deprecated", "TensorFloat32 tensor cores")
+QUIET = (  # what torch.compile says of PyTorch's own code (as of its way around nn.LSTM), and its advice to allow TF32
+    "`torch.jit.script_method` is deprecated", "TensorFloat32 tensor cores",
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed")
 
 
 def _find(path: str) -> Any:

@@ -70,7 +70,7 @@ def conformer_block(x: Tensor, heads: int, kernel: int) -> Tensor:
 @models.model(inputs=(("spectrogram", Spec("CHW", (1, 400, 80))),), classes=None, objective=None,
        task="speech recognition", unit="seconds of audio", unit_axis="H", unit_size=0.01, source="arXiv 2005.08100",
        optimizer=Adam(4e-3, 0.9, 0.98, 1e-9),  # the paper's at the end of its warm-up; it names no batch
-       reduced={"width": 8, "layers": 1, "pieces": 12, "shape": (1, 40, 12)})
+       reduced={"width": 8, "layers": 1, "pieces": 12, "shape": (1, 168, 12)})
 def conformer_small_absolute(spectrogram: Tensor, width: int = 144, layers: int = 16, heads: int = 4, kernel: int = 32,
                              pieces: int = 1024) -> Tensor:
     """Logits (T, pieces), 0 the blank, and their loss against a transcript of up to T / 4 pieces of words."""
