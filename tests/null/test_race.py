@@ -31,12 +31,13 @@ def only_verdict(result: Result) -> Verdict:
     return verdict
 
 
-def survivors() -> list[int]:
-    """Processes of this test run's races that are still there."""
+def survivors(store: Path) -> list[int]:
+    """Workers of the races kept in that folder that are still there; other races may run on this machine."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if f"{MARK}=".encode() in (entry / "environ").read_bytes():
+            command = (entry / "cmdline").read_bytes()
+            if f"{store}/race-".encode() in command and f"{MARK}=".encode() in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
         except OSError:
             continue
@@ -72,7 +73,7 @@ def test_a_fault_is_a_result_and_the_others_go_on(tmp_path: Path, fault: str, ki
     assert (failure.contender, failure.kind) == (broken, kind)
     assert failure.command.startswith("photofinish race")
     assert {block.contender for block in result.race.blocks if block.launch == 3} == {FAST, SLOW}
-    assert survivors() == []
+    assert survivors(tmp_path) == []
 
 
 def test_one_launch_serves_both_tasks(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_ctrl_c_saves_and_reports_what_was_measured(tmp_path: Path) -> None:
         race(tmp_path, FAST, SLOW, certify=False, listener=stop_after_first_launch)
     (result,) = stopped.value.results
     assert {block.launch for block in result.race.blocks} >= {1}
-    assert survivors() == []
+    assert survivors(tmp_path) == []
 
 
 def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -
         store = Store(tmp_path)
         wait_until(lambda: bool(store.sessions()) and len(store.read(store.sessions()[0][2][0]).blocks) > 10)
         os.kill(parent.pid, signal.SIGKILL)
-    wait_until(lambda: survivors() == [])
+    wait_until(lambda: survivors(tmp_path) == [])
     (result,) = api.load("last", store=tmp_path)
     assert len(result.race.blocks) > 10
 
@@ -126,7 +127,7 @@ def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) ->
 
     result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
     assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
-    assert survivors() == []
+    assert survivors(tmp_path) == []
 
 
 def test_two_races_write_to_one_store_at_once(tmp_path: Path) -> None:
