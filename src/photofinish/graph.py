@@ -6,6 +6,7 @@ counts, weight names, the digest that makes two results comparable, JSON, and ev
 
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -305,8 +306,7 @@ def record(function: Callable[..., Any], inputs: Dict[str, Spec]) -> Graph:
 
 
 def _snake(word: str) -> str:
-    return "".join("_" + letter.lower() if letter.isupper() and i else letter.lower()
-                   for i, letter in enumerate(word))
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", word).lower()
 
 
 def _count(shape: Sequence[int]) -> int:

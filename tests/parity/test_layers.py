@@ -83,7 +83,8 @@ def test_update(contender: Contender, optimizer: Optimizer) -> None:
 
 
 @pytest.mark.parametrize("optimizer", [SGD(), Adam()], ids=str)
-@pytest.mark.parametrize("name", ["everything", "flatten-then-batch-norm", "tied", "embedding-tied"])
+@pytest.mark.parametrize("name", ["everything", "flatten-then-batch-norm", "tied", "embedding-tied",
+                                  "gru-bidirectional", "lstm-double-bias-bidirectional"])
 @pytest.mark.parametrize("contender", CHEAP, ids=lambda each: each.name)
 def test_what_is_put_comes_back(contender: Contender, name: str, optimizer: Optimizer) -> None:
     """Parameters and state bit by bit; a slot may be rounded once each way (Keras keeps -learning rate * velocity)."""

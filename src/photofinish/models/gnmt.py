@@ -4,8 +4,8 @@ System" (arXiv 1609.08144): four LSTM layers read a sentence, four write its tra
 As there: one table of words for both languages, a bidirectional first encoder layer, sums from the third layer on,
 dropout in front of every LSTM, and normed Bahdanau attention, computed from the first decoder layer and fed to every
 further one. Padding (id 0) is masked in the attention and does not count in the loss; recurrent layers run over all
-positions, where the original packs the sentences for the first one. The loss is the mean per token; the original adds
-up the tokens of a sentence.
+positions. The original packs the sentences for the first one, holds the row of padding at zero, and takes the loss per
+sentence where this one takes the mean of the tokens.
 """
 
 from photofinish import models
