@@ -31,7 +31,7 @@ class Scan(Layer):
 
 class Recurrent(Layer):
     """A gated recurrent layer over a sequence "TC", from a state of zeros: a sequence of `features` values, twice as
-    many where it is `bidirectional` (the forward ones first).
+    many where it is `bidirectional` (the forward ones first). It runs over all positions: nothing is masked or packed.
 
     Parameters of a direction: input_weight (gates * features, C), recurrent_weight (gates * features, features),
     biases (gates * features); those of the backward direction are called backward_input_weight and so on.
