@@ -49,7 +49,7 @@ def inception(x: Tensor, branches: Branches) -> Tensor:
 
 @models.model(source="arXiv 1409.4842",
        optimizer=SGD(learning_rate=2.5e-3),  # Caffe's 0.01 for 32 images, scaled to a batch of 8; the paper names none
-       reduced={"stages": (((4, 4, 8, 4, 4, 4),),) * 3, "stem": 8, "shape": (3, 45, 45)})
+       reduced={"stages": (((4, 4, 8, 4, 4, 4),),) * 3, "stem": 8, "shape": (3, 57, 57)})
 def googlenet(image: Tensor, classes: int, stages: Tuple[Tuple[Branches, ...], ...] = STAGES,
               stem: int = 64) -> Tensor:
     """Before the last stage the max-pool is 2x2, as in torchvision; in the paper every one is 3x3."""

@@ -98,7 +98,7 @@ def residual(x: Tensor, width: int, stride: int) -> Tensor:
 
 @models.model(inputs=models.image(3, 32, 32), classes=10, batch=128, source="arXiv 1512.03385, section 4.2",
        optimizer=SGD(learning_rate=1e-2),  # dlbench's; the paper's is 0.1
-       reduced={"blocks": 2, "width": 4})
+       reduced={"blocks": 2, "width": 4, "shape": (3, 16, 16)})
 def resnet56_cifar10(image: Tensor, classes: int, blocks: int = 9, width: int = 16) -> Tensor:
     """The paper's ResNet for CIFAR-10 with n = 9: three stages of `blocks` residual blocks, shortcuts of option A.
 
