@@ -34,7 +34,8 @@ COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": (), "handicap": (), "fa
 class FrameworkInfo:
     """A framework as its header describes it. `options` maps a name to its allowed values, none listed
     meaning any; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands
-    for the race's own folder of compile caches."""
+    for the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may
+    name to what installs them."""
 
     name: str
     title: str
@@ -44,6 +45,7 @@ class FrameworkInfo:
     devices: tuple[str, ...]
     options: dict[str, tuple[str, ...]]
     environment: dict[str, str] = field(default_factory=dict)
+    builds: dict[str, str] = field(default_factory=dict)
 
     @property
     def default_mode(self) -> str:
@@ -93,7 +95,7 @@ def read_header(path: Path) -> FrameworkInfo:
         return FrameworkInfo(path.stem, own["title"], header["requires-python"], tuple(header["dependencies"]),
                              tuple(own["modes"]), tuple(own["devices"]),
                              {name: tuple(values) for name, values in own["options"].items()},
-                             own.get("environment", {}))
+                             own.get("environment", {}), own.get("builds", {}))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
 
@@ -135,6 +137,10 @@ def resolve(contender: Contender) -> Environment | Missing:
     if contender.version and found.partition("+")[0] != contender.version:
         return Missing(f"{title} {contender.version} is not installed: this Python has {found}",
                        f"pip install '{framework.module}=={contender.version}'")
+    source = dict(contender.options).get("build", "").partition(":")[0]
+    if source and importlib.util.find_spec(source.partition(".")[0]) is None:
+        return Missing(f"{source} is not installed for this Python {sys.version.split()[0]}",
+                       f"pip install '{framework.builds[source]}'")
     return Environment(Path(sys.executable), framework, found)
 
 
@@ -159,6 +165,16 @@ def expand(*texts: str, device: str = "cpu") -> list[Contender]:
     return contenders
 
 
+def _check_build(framework: FrameworkInfo, value: str) -> None:
+    """Raises UsageError unless `value` is a known package, a colon, and what should be a model of it."""
+    source, _, name = value.partition(":")
+    if source not in framework.builds:
+        raise unknown(f"package with models for {framework.name}", source, framework.builds,
+                      "write build=package:model")
+    if not name:
+        raise UsageError(f"build={value} names no model", f"write build={source}:model")
+
+
 def checked(text: str, device: str = "cpu") -> Contender:
     """One contender, its framework, mode, options and device known to exist. Raises UsageError."""
     try:
@@ -179,6 +195,8 @@ def checked(text: str, device: str = "cpu") -> Contender:
         allowed = options[option]
         if allowed and value not in allowed:
             raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
+        if option == "build":
+            _check_build(framework, value)
     if device.partition(":")[0] not in framework.devices:
         raise unknown(f"device of {framework.name}", device, framework.devices)
     return contender

@@ -203,7 +203,8 @@ class Certificate:
     """The proof that one contender computes what the reference computes.
 
     `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
-    each with its reason; `curves` maps an optimizer to the contender's ten losses.
+    each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
+    graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses.
     """
 
     contender: str
@@ -217,6 +218,7 @@ class Certificate:
     reference_curves: Dict[str, Tuple[float, ...]] = field(default_factory=dict)
     seconds: float = 0.0
     versions: Dict[str, str] = field(default_factory=dict)
+    differences: Tuple[Tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

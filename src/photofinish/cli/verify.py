@@ -60,7 +60,9 @@ def sheet(found: "Verification") -> "Document":
     from photofinish.cli import output
     from photofinish.render.document import Block, Note, Span
     from photofinish.reports import certificate
-    blocks: list[Block] = [certificate.summary(found.certificates)] if found.certificates else []
+    tried = tuple(each for each in found.certificates if not each.differences)
+    blocks: list[Block] = [certificate.summary(tried)] if tried else []
+    blocks += [certificate.differences(each) for each in found.certificates if each.differences]
     blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
                for each in found.failures]
     word = "all contenders compute the same" if found.certified else "NOT certified"

@@ -14,10 +14,12 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 import numpy as np
 
 from photofinish.graph import Graph
+from photofinish.layers import layer_fields
 from photofinish.optimizers import Optimizer
 
 Arrays = Dict[str, np.ndarray]
 Differences = List[Tuple[str, str, str]]  # what differs, in the graph, in the contender
+MISFIT = "the first array that does not fit"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,17 @@ def differences(graph: Graph, first: Tuple[str, str, str], parameters: int, macs
     return [first, ("parameters", "{:,}".format(graph.parameter_count), "{:,}".format(parameters)),
             ("multiply-accumulates of a sample", "{:,}".format(own), "{:,}".format(macs)),
             ("layers with parameters", kinds[0], kinds[1])]
+
+
+def drop_rates(graph: Graph) -> List[Tuple[str, float]]:
+    """Kind and rate of every layer that drops values in training; 0 where a proof has silenced it."""
+    fields = [(type(node.layer).__name__, layer_fields(node.layer)) for node in graph.nodes]
+    return [(kind, each["rate"]) for kind, each in fields if "rate" in each]
+
+
+def counted(rates: Dict[Tuple[str, float], int]) -> str:
+    """Such kinds and rates, with how many there are of each: "25 Dropout 0.1"."""
+    return ", ".join("{} {} {:g}".format(count, *each) for each, count in sorted(rates.items())) or "none"
 
 
 def flattened_order(shape: Tuple[int, ...], axes: str, native: str) -> np.ndarray:

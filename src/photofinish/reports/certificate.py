@@ -17,11 +17,12 @@ def section(result: Result) -> Section:
     wrong = [each for each in certificates if not each.passed]
     blocks: list[Block] = [Paragraph((
         "Each contender was given the same weights and batches as the reference (",
-        *listed(sorted({each.reference for each in certificates})),
+        *listed(sorted({each.reference for each in certificates if each.reference} or {"none was needed"})),
         f", batch {certificates[0].batch}). A group passes when its worst error is no more than float32 itself makes "
         "in that contender; errors are root mean square, relative to the reference."))]
     if wrong:
         blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
+    blocks += [differences(each) for each in certificates if each.differences]
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
@@ -30,12 +31,20 @@ def section(result: Result) -> Section:
 
 def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     failed = [check for check in certificate.checks if not check.passed]
+    if certificate.differences:
+        return ("it is another model, which cannot take the weights of the graph.",)
     if not failed:
         return ("it could not be checked.",)
     worst = max(failed, key=share)
     where = (" of ", Span(worst.worst, "code")) if worst.worst else ()
     return (worst.group, *where, ": off by ", Quantity(worst.error, "scientific"), " where ",
             Quantity(worst.allowed, "scientific"), " is allowed.")
+
+
+def differences(certificate: Certificate) -> Table:
+    """How another package's model, which cannot be proven, differs from the graph."""
+    columns = (Column(f"How {certificate.contender} differs"), Column("The graph"), Column("The contender"))
+    return Table(f"differences_{certificate.contender}", columns, certificate.differences)
 
 
 def share(check: Check) -> float:

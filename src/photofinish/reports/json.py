@@ -77,6 +77,8 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "batch": certificate.batch,
         "groups": to_json(certificate.checks),
         "not_compared": [{"tensor": tensor, "reason": reason} for tensor, reason in certificate.listed],
+        "differences": [{"what": what, "graph": graph, "contender": contender}
+                        for what, graph, contender in certificate.differences],
         "losses": {optimizer: {"contender": list(losses),
                                "reference": list(certificate.reference_curves.get(optimizer, ()))}
                    for optimizer, losses in certificate.curves.items()},

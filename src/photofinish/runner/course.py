@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from photofinish import models
 from photofinish.data import draw_batch
+from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
@@ -136,8 +138,10 @@ class Course:
         case, options = self.case, dict(entry.contender.options)
         threads = int(options.pop("threads", case.threads))
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
+        source = options.get("build", "").partition(":")[0]
+        names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
         setup = {"mode": entry.contender.mode, "options": options, "device": case.device, "threads": threads,
-                 "precision": case.precision, "regime": case.regime, "seed": self.seed}
+                 "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
         return {"framework": entry.contender.framework, "setup": setup, "sabotage": planted}
 
     def build_arguments(self) -> dict[str, Any]:

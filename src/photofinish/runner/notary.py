@@ -37,7 +37,13 @@ class Notary:
 
         A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
         the reference did is rare and does not happen twice; what computes something else is refused each time.
+        Another package's model that cannot take the graph's weights is refused at once, with how it differs.
         """
+        if "build" in dict(entry.contender.options):
+            built = worker.ask("build", self.course.patience.build, **self.course.build_arguments())
+            if built["differences"]:
+                return Certificate(entry.name, self.course.graph.digest, False, (), "", self.course.case.batch,
+                                   versions=self._versions(entry), differences=tuple(map(tuple, built["differences"])))
         for attempt in range(ATTEMPTS):
             folder = self.reference.folder(self.course.seed + attempt)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")

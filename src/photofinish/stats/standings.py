@@ -56,6 +56,8 @@ def no_certificate(race: Race, contender: str) -> str:
 def _flaw(certificate: Certificate, digest: str) -> str:
     if certificate.digest != digest:
         return f"the certificate of {certificate.contender} is of another graph"
+    if certificate.differences:
+        return f"{certificate.contender} is another model, which cannot take the weights of the graph"
     if not certificate.passed:
         failed = [check.group for check in certificate.checks if not check.passed]
         return f"{certificate.contender} failed its certificate" + (f" ({', '.join(failed)})" if failed else "")

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Differences, Unsupported, differences
+from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
 from photofinish.frameworks._keras.use import call, native_shape
 from photofinish.frameworks._keras.weights import Place, places
 from photofinish.graph import Graph
@@ -61,7 +61,7 @@ class Shipped:
             return places(graph, model)
         drawing = [layer for layer in model.layers if type(layer).__name__ == "Dropout" and layer.rate]
         drawn = Counter(("StochasticDepth" if layer.noise_shape else "Dropout", layer.rate) for layer in drawing)
-        asked = [(type(node.layer).__name__, node.layer.rate) for node in graph.nodes if hasattr(node.layer, "rate")]
+        asked = drop_rates(graph)
         if asked and not any(rate for _, rate in asked):  # silenced for a proof
             for layer in drawing:
                 layer.rate = 0.0
@@ -69,7 +69,7 @@ class Shipped:
         found = places(graph, model, self.names)
         why = _misfit(model, graph, found)
         if why is None and Counter(each for each in asked if each[1]) != drawn:
-            why = ("dropout", str(asked), str(list(drawn.elements())))
+            why = "dropout", counted(Counter(each for each in asked if each[1])), counted(drawn)
         self.differences, self.weights = [], {}
         if why is not None:
             kinds = [type(layer).__name__ for layer in model.layers if layer.trainable_weights]
@@ -91,13 +91,13 @@ def _misfit(model: Any, graph: Graph, found: Dict[str, Place]) -> Optional[Tuple
             place = found.get("{}/{}".format(group, name))
             ours = "{} {}".format(name, _times(each.shape))
             if place is None:
-                return "array", ours, "no map names it"
+                return MISFIT, ours, "no map names it"
             if place.native(np.empty(each.shape, np.bool_)).shape != tuple(place.variable.shape):
-                return "array", ours, "{} {}".format(place.variable.path, _times(place.variable.shape))
+                return MISFIT, ours, "{} {}".format(place.variable.path, _times(place.variable.shape))
     used = {place.variable.path for place in found.values()}
     for variable in model.trainable_variables:
         if variable.path not in used:
-            return "array", "none", "{} {}".format(variable.path, _times(variable.shape))
+            return MISFIT, "none", "{} {}".format(variable.path, _times(variable.shape))
     return None
 
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Differences, Unsupported, differences
+from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
 from photofinish.frameworks._torch.weights import Place, places
 from photofinish.graph import Graph
 
@@ -147,20 +147,19 @@ class Shipped:
         for name, declared in list(graph.parameters.items()) + list(graph.state.items()):
             ours = "{} {}".format(name, _times(declared.shape))
             if name not in found:
-                return "array", ours, "no map names it"
+                return MISFIT, ours, "no map names it"
             theirs = tensors.get(found[name].path)
             if theirs is None or tuple(theirs.shape) != declared.shape:
                 shape = "is absent" if theirs is None else _times(theirs.shape)
-                return "array", ours, "{} {}".format(found[name].path, shape)
+                return MISFIT, ours, "{} {}".format(found[name].path, shape)
         used = {id(tensors[place.path]) for place in found.values()}
         for name, parameter in model.named_parameters():
             if id(parameter) not in used:
-                return "array", "none", "{} {}".format(name, _times(parameter.shape))
-        asked = Counter((type(node.layer).__name__, node.layer.rate) for node in graph.nodes
-                        if getattr(node.layer, "rate", 0))
+                return MISFIT, "none", "{} {}".format(name, _times(parameter.shape))
+        asked = Counter(each for each in drop_rates(graph) if each[1])
         drawn = Counter((kind, rate) for kind, rate, _ in self.drawing)
         if asked != drawn and not _silenced(graph):
-            return "dropout", _counted(asked), _counted(drawn)
+            return "dropout", counted(asked), counted(drawn)
         return None
 
     def _calm(self, modules: List[Any], graph: Graph) -> None:
@@ -192,7 +191,7 @@ def _called(model: Any, graph: Graph) -> Any:
     """A model of transformers as ours is called: inputs in order, the graph's outputs back."""
     import torch
 
-    class Called(torch.nn.Module):
+    class Called(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.model = model
@@ -233,12 +232,8 @@ def _classes(graph: Graph) -> int:
 
 def _silenced(graph: Graph) -> bool:
     """True if the graph's layers that draw are all told not to."""
-    rates = [node.layer.rate for node in graph.nodes if hasattr(node.layer, "rate")]
-    return bool(rates) and not any(rates)
-
-
-def _counted(rates: Any) -> str:
-    return ", ".join("{} x {} {:g}".format(count, *each) for each, count in sorted(rates.items())) or "none"
+    rates = drop_rates(graph)
+    return bool(rates) and not any(rate for _, rate in rates)
 
 
 def _times(shape: Any) -> str:
