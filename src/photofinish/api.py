@@ -9,17 +9,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import machine
+from photofinish import machine, models
 from photofinish.errors import UsageError
+from photofinish.files import images
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import find_entries, make_case, one_of, open_course, own_weights
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
+from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session, judged
+from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import Certificate, Failure, Progress, Race
+from photofinish.values import Accuracy, Certificate, Failure, Progress, Race
 
 TASKS = ("train", "infer")
 DEFAULT_STORE = Path(".photofinish")
@@ -124,6 +127,44 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
             except WorkerFailed as error:
                 course.failed(entry, error, 0, "certificate")
     return Verification(case.model, graph.digest, tuple(certificates), tuple(failures))
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """What `accuracy` found: the top-1 of each contender that could be tried, a failure for the rest."""
+
+    model: str
+    digest: str
+    images: int
+    contenders: tuple[Accuracy, ...]
+    failures: tuple[Failure, ...]
+
+
+def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequence[str] = (), *,
+             batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
+             device: str = "cpu", threads: int | None = None, store: Path | str | None = None,
+             listener: Listener | None = None, timeout: float | None = None) -> Accuracies:
+    """Counts how often each contender's first guess is right on the pictures in `data`/<class>/, prepared as the
+    model's source prepares them. Raises UsageError.
+    """
+    graph, case, optimizer = make_case(model, batch, shape, classes, "", "matched", device, threads)
+    output = graph.spec(graph.outputs[0])
+    if output.axes != "C" or len(graph.inputs) != 1:
+        raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
+    pictures = images.find(Path(data), output.size("C"))
+    given = own_weights(weights, model, graph)
+    entries = find_entries(contenders, device)
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    failures: list[Failure] = []
+
+    def record(task: str | None, kind: str, *records: Any) -> None:
+        failures.extend(records)
+
+    prepared = images.batches(pictures, graph.inputs[0][1], models.find(model).preparation, case.batch)
+    with open_course(kept, {"infer": case}, graph, optimizer, entries, record, 0, listener, timeout, given) as course:
+        found = Prediction(course).run(prepared, len(pictures))
+    counted = judge_guesses(found, [each.label for each in pictures])
+    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(failures))
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:

@@ -331,9 +331,21 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """How often a contender's first guess was the class of the image. `unlike` maps each other contender to how many
+    images the two guess differently."""
+
+    contender: str
+    images: int
+    right: int
+    top1: Estimate
+    unlike: Dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Progress:
     """What a long job tells whoever watches it. `stage` is "environment", "certify", "launch", "block",
-    "plan", "failure" or "done"; `total` None means not known yet. `estimates` are the running seconds
+    "plan", "predict", "failure" or "done"; `total` None means not known yet. `estimates` are the running seconds
     per step by contender; `seconds_left` is against the budget."""
 
     stage: str

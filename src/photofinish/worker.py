@@ -83,6 +83,14 @@ class Worker:
         from photofinish.measure import proof
         return {"written": proof.run(lambda: self.contestant, Path(folder), label)}
 
+    def predict(self, inputs: str, outputs: str) -> Dict[str, Any]:
+        """Runs inference on the batch in one file and writes the outputs to another."""
+        import numpy as np
+        with np.load(inputs) as file:
+            batch = self.contestant.feed(dict(file))
+        np.savez(outputs, **self.contestant.read(self.contestant.infer(batch)))
+        return {}
+
     def confirm(self, folder: str, label: str) -> Dict[str, Any]:
         """Runs the few exercises by which one reference confirms another."""
         from photofinish.measure import proof
@@ -90,7 +98,7 @@ class Worker:
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
-                                                      "confirm")}
+                                                      "predict", "confirm")}
 
 
 def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:

@@ -47,7 +47,7 @@ def test_the_wheel_says_what_the_readme_says() -> None:
 
 
 def test_every_command_and_every_option_has_help_and_examples() -> None:
-    assert list(root_command.commands) == ["race", "verify", "report", "list", "show", "doctor", "selftest"]
+    assert list(root_command.commands) == ["race", "verify", "accuracy", "report", "list", "show", "doctor", "selftest"]
     for name, command in root_command.commands.items():
         assert command.help, name
         assert command.epilog and f"photofinish {name}" in command.epilog, name

@@ -22,7 +22,7 @@ KEPT_FAILURES = 4
 BAR = 20  # characters
 RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
 TITLES = {"environment": "Preparing", "certify": "Certifying", "launch": "Racing", "block": "Racing",
-          "plan": "Planning", "failure": "Racing", "done": "Done"}
+          "plan": "Planning", "predict": "Predicting", "failure": "Racing", "done": "Done"}
 
 
 class Watcher:
@@ -64,10 +64,12 @@ class Watcher:
         if progress.estimates:
             self.estimates[progress.task] = progress.estimates
         count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
-        if progress.stage in ("plan", "launch", "certify") and progress.total:
+        if progress.stage in ("plan", "launch", "certify", "predict") and progress.total:
             self.done, self.total = progress.done, progress.total
         if progress.stage in ("plan", "launch") and progress.total:
             self.launches = f"{count} launches"
+        elif progress.stage == "predict":
+            self.launches = f"{count} {progress.text}"
         elif progress.stage == "block":
             self.rounds = f"round {count}"
         if progress.seconds_left is not None:

@@ -81,9 +81,15 @@ shape = click.option("--input", "shape", type=InputShape(), metavar="SIZE",
                           "model's own.")
 classes = click.option("--classes", type=COUNT, metavar="N",
                        help="Classes of the last layer, where there are any. Default: the model's own.")
-weights = click.option("--weights", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                       help="Start from these weights: .safetensors, .npz or Keras .h5, under the graph's names or "
-                            "those of a library the model is known from. Default: drawn.")
+
+
+def own_weights(required: bool = False) -> Callable[[Command], Command]:
+    return click.option("--weights", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", required=required,
+                        help="Weights of yours: .safetensors, .npz or Keras .h5, under the graph's names or those of a "
+                             "library the model is known from." + ("" if required else " Default: drawn."))
+
+
+weights = own_weights()
 device = click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu or cuda.")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",

@@ -105,7 +105,7 @@ def _check_names(path: Path, model: Model, reading: Reading, declared: Collectio
         name = missing[0]
         own = name.partition("/")[2]
         spelled = reading.prefix + reading.wanted[name].paths[0] if name in reading.wanted else own
-        told = spelled if spelled == own else f"{spelled} ({own} of {model.name})"
+        told = own if spelled in (own, name) else f"{spelled} ({own} of {model.name})"
         raise UsageError(f"{path.name} lacks {told}{_more(missing)}", _nearest(spelled, free))
     surplus = [here for here in free if not left_over(reading.beyond, here)
                and not any(_same(reading.found[here], reading.found[other]) for other in used)]  # tied weights, twice

@@ -14,9 +14,9 @@ from typing import Any
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
 from photofinish.reports.reading import memory_bytes, phase_seconds
-from photofinish.values import Certificate, Estimate, Failure, Result, Standing, to_json
+from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
-SCHEMAS = ("race", "verify", "models", "show")
+SCHEMAS = ("race", "verify", "accuracy", "models", "show")
 
 
 def text(results: Sequence[Result]) -> str:
@@ -64,6 +64,19 @@ def verification(model: str, digest: str, certificates: Sequence[Certificate],
         "digest": digest,
         "certified": bool(certificates) and not failures and all(each.passed for each in certificates),
         "contenders": [certified(each) for each in certificates],
+        "failures": to_json(tuple(failures)),
+    })
+
+
+def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
+               failures: Sequence[Failure] = ()) -> dict[str, Any]:
+    """The object of `accuracy`."""
+    return _object({
+        "model": model,
+        "digest": digest,
+        "images": images,
+        "contenders": [{"name": each.contender, "right": each.right, "top1": _estimate(each.top1),
+                        "unlike": dict(each.unlike)} for each in found],
         "failures": to_json(tuple(failures)),
     })
 

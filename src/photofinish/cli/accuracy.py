@@ -1,0 +1,63 @@
+"""`photofinish accuracy`: how often each contender is right on the user's own pictures."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.api import Accuracies
+    from photofinish.render.document import Document
+
+
+@click.command("accuracy", epilog="""\b
+Examples:
+  photofinish accuracy resnet50 --weights resnet50.safetensors --data imagenet/val
+  photofinish accuracy ./net.py:model --weights net.npz --data pictures -c torch:eager,tensorflow:xla --json
+
+\b
+Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
+@click.argument("model")
+@options.own_weights(required=True)
+@click.option("--data", type=click.Path(path_type=Path), required=True, metavar="FOLDER",
+              help="Pictures as FOLDER/<class>/<picture>: .png, .jpg or .npy. Classes are numbered by the names of "
+                   "their folders: the numbers themselves, or their alphabetical order.")
+@options.contenders
+@options.case
+@options.store
+@options.as_json
+@options.quiet
+def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], batch: int | None,
+            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, store: Path | None,
+            as_json: bool, quiet: bool) -> int:
+    """Count how often MODEL is right with your weights, in each framework.
+
+    Pictures are resized, cropped and normalised as the model's source does it, once for all contenders. Top-1 has
+    an interval; contenders are compared picture by picture.
+    """
+    from photofinish import api
+    from photofinish.cli import output
+    from photofinish.reports.json import accuracies
+    with output.watching(quiet) as listener:
+        found = api.accuracy(model, weights, data, contenders, batch=batch, shape=shape, classes=classes,
+                             device=device, threads=threads, store=store, listener=listener)
+    if as_json:
+        told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures)
+        click.echo(json.dumps(told, indent=2, allow_nan=False))
+    else:
+        output.show(sheet(found))
+    return 1 if found.failures else 0
+
+
+def sheet(found: "Accuracies") -> "Document":
+    """The accuracy of each contender, and why others could not be tried."""
+    from photofinish.cli import output
+    from photofinish.render.document import Block, Note, Span
+    from photofinish.reports import accuracy
+    blocks: list[Block] = [accuracy.table(found.contenders)] if found.contenders else []
+    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
+               for each in found.failures]
+    return output.sheet(found.model, f"first guesses on {found.images:,} images", *blocks)

@@ -1,0 +1,67 @@
+"""The first guess of every contender on the same pictures."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from photofinish.runner.course import Course, Entry
+from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.values import Progress
+
+
+class Prediction:
+    """Runs the contenders of a course over batches of images, each in a worker of its own; who fails is recorded and
+    left behind."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self.workers: dict[str, WorkerProcess] = {}
+        self.inputs, self.outputs = (course.folder / name for name in ("images.npz", "guesses.npz"))
+
+    def run(self, batches: Iterator[np.ndarray], total: int) -> dict[str, np.ndarray]:
+        """Contender -> the class it gives each image, `total` of them (batches may be filled up at the end)."""
+        found: dict[str, list[np.ndarray]] = {}
+        try:
+            for entry in self.course.live:
+                with self._guard(entry):
+                    self._start(entry)
+            for images in batches if self.workers else ():
+                np.savez(self.inputs, **{self.course.graph.inputs[0][0]: images})  # type: ignore[arg-type]
+                for entry in self.course.live:
+                    with self._guard(entry):
+                        found.setdefault(entry.name, []).append(self._guess(entry))
+                done = max((sum(map(len, guesses)) for guesses in found.values()), default=0)
+                self.course.listener(Progress("predict", "images", done=min(done, total), total=total))
+        finally:
+            for worker in self.workers.values():
+                worker.kill()
+        return {entry.name: np.concatenate(found[entry.name])[:total] for entry in self.course.live}
+
+    def _start(self, entry: Entry) -> None:
+        course, patience = self.course, self.course.patience
+        course.listener(Progress("environment", f"starting {entry.name}", entry.name))
+        worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
+        course.facts[entry.name] = worker.ask("load", patience.load, **course.load_arguments(entry))["facts"]
+        built = worker.ask("build", patience.build, **course.build_arguments())
+        if built["differences"]:
+            raise WorkerFailed("unsupported", "is another model, which cannot take the weights of the graph")
+        worker.ask("weights", patience.weights, **dict(course.weights_arguments(), count=0))
+
+    def _guess(self, entry: Entry) -> np.ndarray:
+        """The class with the largest of the first outputs."""
+        self.workers[entry.name].ask("predict", self.course.patience.warm, inputs=str(self.inputs),
+                                     outputs=str(self.outputs))
+        with np.load(self.outputs) as file:
+            scores = file["output/" + self.course.graph.outputs[0]]
+        return np.asarray(scores.argmax(axis=1))
+
+    @contextmanager
+    def _guard(self, entry: Entry) -> Iterator[None]:
+        try:
+            yield
+        except WorkerFailed as error:
+            self.course.failed(entry, error, 0, "predict")
+            failed = self.workers.pop(entry.name, None)
+            if failed is not None:
+                failed.kill()
