@@ -194,7 +194,8 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
     try:
         arrays = reader(path)
     except ModuleNotFoundError as error:
-        raise UsageError(f"{path.suffix} files need {error.name}, which is not installed", INSTALL) from error
+        package = str(error.name).partition(".")[0]
+        raise UsageError(f"{path.suffix} files need {package}, which is not installed", INSTALL) from error
     except Exception as error:  # each library has its own for a broken file
         raise UsageError(f"cannot read weights from {path.name}: {error}") from error
     return {name: array for name, array in arrays.items() if array.dtype.kind == "f" or array.dtype.name == "bfloat16"}
