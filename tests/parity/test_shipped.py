@@ -1,0 +1,262 @@
+"""The as-shipped twins: ours takes their weights and gives their outputs; what does not fit is told, not forced."""
+
+import importlib.util
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parity.contenders import make
+from photofinish import environments, models
+from photofinish.cli import run
+from photofinish.data import draw_batch
+from photofinish.errors import UsageError
+from photofinish.files.names import translated
+from photofinish.frameworks import Contestant, Setup, Unsupported, load
+from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.graph import Graph
+from photofinish.layers import Shape
+from photofinish.measure import proof
+from photofinish.optimizers import SGD
+from photofinish.referee import certificate
+from photofinish.reports.certificate import section
+from photofinish.reports.verdict import outcome
+from photofinish.runner.arrange import find_entries
+from photofinish.stats import judge
+from photofinish.values import Certificate, Contender, Result
+from photofinish.weights import Arrays, perturbed_state
+
+LIMIT = 1e-5  # relative to the largest output
+SMALL: Shape = (3, 64, 64)
+PAIRS = [  # our model, the framework, the twin, an input
+    ("resnet50", "torch", "torchvision:resnet50", SMALL),
+    ("resnet50", "torch", "timm:resnet50", SMALL),
+    ("mobilenet_v2", "torch", "torchvision:mobilenet_v2", SMALL),
+    ("densenet121", "torch", "torchvision:densenet121", SMALL),
+    ("densenet121", "torch", "timm:densenet121", SMALL),
+    ("efficientnet_b0", "torch", "torchvision:efficientnet_b0", SMALL),
+    ("vgg16_bn", "torch", "torchvision:vgg16_bn", (3, 32, 32)),
+    ("bert_base", "torch", "transformers:bert-base", (8,)),
+    ("bert_base_mlm", "torch", "transformers:BertForPreTraining", (8,)),
+    ("resnet50_v1_keras", "tensorflow", "keras.applications:ResNet50", SMALL),
+    ("resnet50_v2_keras", "tensorflow", "keras.applications:ResNet50V2", SMALL),
+    ("mobilenet_v2_keras", "tensorflow", "keras.applications:MobileNetV2", SMALL),
+    ("densenet121_keras", "tensorflow", "keras.applications:DenseNet121", SMALL),
+    ("vgg16_keras", "tensorflow", "keras.applications:VGG16", (3, 32, 32)),
+]
+MODES = {"torch": "eager", "tensorflow": "eager"}
+OPTIMIZER = SGD(1e-3, 0.9)
+
+
+def twin(framework: str, build: str, model: str, graph: Graph, mode: str = "") -> Contestant:
+    """Skips where the framework or the package is not installed."""
+    package = build.partition(":")[0].partition(".")[0]
+    if package not in sys.modules and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    names = translated(graph, models.find(model).names.get(build.partition(":")[0], ()))
+    setup = Setup(mode or MODES[framework], {"build": build}, names=names)
+    make(Contender(framework, MODES[framework]))
+    with warnings.catch_warnings():  # what a package says while it is imported is its own affair
+        warnings.simplefilter("ignore")
+        load(framework)(setup)
+    return load(framework)(setup)
+
+
+def outputs(contestant: Contestant, batch: Arrays) -> Arrays:
+    return contestant.read(contestant.infer(contestant.feed(batch)))
+
+
+@pytest.mark.parametrize(("model", "framework", "build", "shape"), PAIRS, ids=[build for _, _, build, _ in PAIRS])
+def test_ours_takes_the_twin_s_weights_and_gives_its_outputs(model: str, framework: str, build: str,
+                                                             shape: Shape) -> None:
+    graph = models.find(model).graph(shape)
+    theirs = twin(framework, build, model, graph)
+    theirs.build(graph, 2)
+    assert theirs.differences() == []
+    theirs.put(perturbed_state(graph))  # off their neutral values: a swapped mean or scale would show
+    ours = make(Contender(framework, MODES[framework]))
+    ours.build(graph, 2)
+    ours.put(theirs.get())
+    batch = draw_batch(graph, 2, 0)
+    expected = outputs(theirs, batch)
+    for name, values in outputs(ours, batch).items():
+        assert np.abs(values - expected[name]).max() <= LIMIT * np.abs(expected[name]).max()
+
+
+def test_a_twin_of_another_model_is_timed_with_weights_of_its_own() -> None:
+    graph = models.find("resnet50").graph((3, 32, 32))
+    theirs = twin("tensorflow", "keras.applications:ResNet50", "resnet50", graph)
+    theirs.build(graph, 2, OPTIMIZER)
+    told = {what: (ours, other) for what, ours, other in theirs.differences()}
+    assert told["parameters"] == ("25,557,032", "25,583,592")  # Keras' convolutions have biases
+    assert told["layers with parameters"] == ("53 Conv, 53 BatchNorm, 1 Linear",
+                                              "53 Conv2D, 53 BatchNormalization, 1 Dense")
+    batch = theirs.feed(draw_batch(graph, 2, 0))
+    losses = []
+    for _ in range(2):
+        theirs.put(perturbed_state(graph))  # puts its own again, as before each block
+        losses.append(theirs.read(theirs.train_step(batch))["loss"])
+    assert losses[0] == losses[1] and np.isfinite(losses[0])
+
+
+# A small package with models, so that all of this is proven for PyTorch without torchvision
+
+
+def stub(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """A timm whose model "net" is that of NET, apart from `changes` to its parts."""
+    from torch import nn
+
+    def create_model(name: str, pretrained: bool, num_classes: int) -> Any:
+        parts = {"width": 4, "momentum": 0.1, "rate": 0.3, "extra": False, **changes}
+        body = nn.Sequential()
+        body.add_module("conv", nn.Conv2d(3, parts["width"], 3, padding=1, bias=False))
+        body.add_module("norm", nn.BatchNorm2d(parts["width"], momentum=parts["momentum"]))
+        body.add_module("act", nn.ReLU())
+        body.add_module("pool", nn.AdaptiveAvgPool2d(1))
+        body.add_module("flat", nn.Flatten())
+        body.add_module("drop", nn.Dropout(parts["rate"]))
+        body.add_module("fc", nn.Linear(parts["width"], num_classes))
+        if parts["extra"]:
+            body.add_module("more", nn.Linear(num_classes, num_classes))
+        return body
+
+    timm = types.SimpleNamespace(create_model=create_model, list_models=lambda: ["net", "other"], __version__="9.9")
+    monkeypatch.setitem(sys.modules, "timm", timm)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torchvision", types.SimpleNamespace(__version__="9.9"))  # type: ignore[arg-type]
+
+
+NET = '''
+from photofinish.models import image, model
+from photofinish.vocabulary import batch_norm, conv, dropout, global_average_pool, linear, relu
+
+NAMES = (("(conv1|batch_norm1)", "(conv|norm)"), ("linear1", "fc"))
+
+@model(inputs=image(3, 6, 6), classes=4, names={"timm": NAMES})
+def net(x, classes):
+    x = global_average_pool(relu(batch_norm(conv(x, 4, 3))))
+    return linear(dropout(x, 0.3), classes)
+'''
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> tuple[str, Graph]:
+    (tmp_path / "net.py").write_text(NET)
+    name = f"{tmp_path}/net.py:net"
+    return name, models.find(name).graph()
+
+
+def small_twin(net: tuple[str, Graph], mode: str = "eager") -> Contestant:
+    name, graph = net
+    return twin("torch", "timm:net", name, graph, mode)
+
+
+def prove(net: tuple[str, Graph], contestant: Contestant, folder: Path) -> Certificate:
+    """As a notary does: built as it races, then proven."""
+    _, graph = net
+    contestant.build(graph, proof.LEAST_BATCH, OPTIMIZER)
+    assert contestant.differences() == []
+    proof.prepare(folder, graph, draws=1, exact_draws=6)
+    proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
+    proof.run(lambda: contestant, folder, "twin")
+    return certificate.judge(folder, "twin", "twin")
+
+
+@pytest.mark.parametrize("mode", ["eager", pytest.param("compile", marks=pytest.mark.compiled)])
+def test_a_twin_is_certified_dropout_included(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                              mode: str) -> None:
+    stub(monkeypatch)
+    earned = prove(net, small_twin(net, mode), tmp_path / "proof")
+    assert [check.group for check in earned.checks if not check.passed] == []
+    assert any("dropout" in check.group for check in earned.checks)
+
+
+def test_a_twin_that_computes_something_else_is_refused(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch,
+                                                        tmp_path: Path) -> None:
+    stub(monkeypatch, momentum=0.2)
+    assert not prove(net, small_twin(net), tmp_path / "proof").passed
+
+
+@pytest.mark.parametrize(("changes", "first"), [
+    ({"width": 5}, ("conv1.weight 4x3x3x3", "conv.weight 5x3x3x3")),
+    ({"extra": True}, ("none", "more.weight 4x4")),
+    ({"rate": 0.4}, ("1 Dropout 0.3", "1 Dropout 0.4")),
+    ({"rate": 0.0}, ("1 Dropout 0.3", "none")),
+])
+def test_what_does_not_fit_is_told_first(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch,
+                                         changes: dict[str, Any], first: tuple[str, str]) -> None:
+    stub(monkeypatch, **changes)
+    theirs = small_twin(net)
+    theirs.build(net[1], 2, OPTIMIZER)
+    told = theirs.differences()
+    assert told[0][1:] == first
+    assert [what for what, _, _ in told[1:]] == ["parameters", "multiply-accumulates of a sample",
+                                                 "layers with parameters"]
+    theirs.put(perturbed_state(net[1]))
+    assert np.isfinite(theirs.read(theirs.train_step(theirs.feed(draw_batch(net[1], 2, 0))))["loss"])
+
+
+def test_counts_of_a_twin_are_its_own(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch) -> None:
+    stub(monkeypatch, width=5)
+    theirs = small_twin(net)
+    theirs.build(net[1], 2)
+    told = {what: values for what, *values in theirs.differences()}
+    assert told["parameters"] == [f"{4 * 27 + 8 + 4 * 4 + 4}", f"{5 * 27 + 10 + 5 * 4 + 4}"]
+    assert told["multiply-accumulates of a sample"] == ["3,904", "4,880"]  # 36 places times the kernel, and the head
+
+
+def test_a_twin_that_does_not_exist_names_the_nearest(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch) -> None:
+    stub(monkeypatch)
+    theirs = twin("torch", "timm:nett", net[0], net[1])
+    with pytest.raises(Unsupported, match="timm has no model nett; did you mean net"):
+        theirs.build(net[1], 2)
+    with pytest.raises(Unsupported, match="no model ResNet5; did you mean ResNet50"):
+        twin("tensorflow", "keras.applications:ResNet5", net[0], net[1])
+
+
+# How it is asked for, and what becomes of it
+
+
+@pytest.mark.parametrize(("contender", "said"), [
+    ("torch:eager[build=torchvison:resnet18]", ["'torchvison'", "did you mean torchvision?"]),
+    ("torch:eager[build=timm]", ["names no model", "build=timm:model"]),
+    ("tensorflow:graph[build=torchvision:resnet18]", ["'torchvision'", "keras.applications"]),
+    ("fake[build=timm:net]", ["no option of fake is called 'build'"]),
+])
+def test_a_wrong_spelling_is_one_clear_message(capsys: pytest.CaptureFixture[str], contender: str,
+                                               said: list[str]) -> None:
+    assert run(["race", "resnet18", "-c", f"fake,{contender}"]) == 2
+    told = capsys.readouterr().err
+    assert [part for part in said if part not in told] == []
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    if environments.installed_version(environments.frameworks()["torch"]) is None:
+        pytest.skip("PyTorch is not installed")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "timm" else found(name))
+    with pytest.raises(UsageError) as told:
+        find_entries(["torch:eager[build=timm:resnet50]"], "cpu")
+    assert "timm is not installed" in told.value.message and told.value.hint == "pip install 'timm'"
+
+
+def test_a_race_with_another_model_names_no_winner() -> None:
+    from factories import certificate as passed
+    from factories import race
+
+    raced = race()
+    name = raced.contenders[0]
+    other = Certificate(name, raced.case.digest, False, (), "", 8, differences=(("parameters", "1", "2"),))
+    proofs = [other if each == name else passed(each, raced.case.digest) for each in raced.contenders]
+    result = judge(type(raced)(**{**vars(raced), "certificates": tuple(proofs)}))
+    assert not result.comparable and outcome(result) == "NOT COMPARABLE"
+    assert any("is another model" in verdict.reason for verdict in result.verdicts)
+    assert shown(result, name) == (("parameters", "1", "2"),)
+
+
+def shown(result: Result, name: str) -> Any:
+    """The rows that the report gives a contender's differences."""
+    return next(block.rows for block in section(result).blocks if getattr(block, "name", "") == f"differences_{name}")
