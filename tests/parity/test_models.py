@@ -99,7 +99,7 @@ def test_one_of_each_family_is_certified_step_by_step(model: str, contender: Con
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("number, model", enumerate(SMALLEST), ids=lambda each: str(each))
+@pytest.mark.parametrize(("number", "model"), list(enumerate(SMALLEST)), ids=str)
 def test_one_of_each_family_is_certified_compiled(number: int, model: str) -> None:
     """Compilers take turns over the families: compiling is slow, and `make certify` asks all of all."""
     if not COMPILED:
