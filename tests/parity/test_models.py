@@ -5,9 +5,11 @@ The certificate is the one a race needs, the model the same function as at full 
 `make certify`.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 
@@ -72,36 +74,28 @@ SMALLEST = smallest_of_each_family()
 COMPILED = [each for each in contenders(cheap=False) if each.framework != "fake"]
 
 
-def racing(*names: str) -> list[Contender]:
-    return [each for each in contenders(cheap=True) if each.name in names]
+def cases() -> Iterator[Any]:
+    """Every model in eager and graph mode; the smallest of each family in the other modes, the compilers taking turns
+    over the families (compiling is slow, and `make certify` asks all of all). A model's cases stand together: they
+    share the reference."""
+    known = {each.name: each for each in contenders(cheap=True)}
+    for model in STANDS_FOR:
+        names = ["torch:eager", "tensorflow:graph"]
+        if model in SMALLEST:
+            names += ["torch:eager[layout=channels_last]"] if models.find(model).inputs[0][1].axes == "CHW" else []
+            names += ["tensorflow:eager"]
+        for name in names:
+            if name in known:
+                yield pytest.param(model, known[name], id=f"{name}-{model}")
+        if model in SMALLEST and COMPILED:
+            compiler = COMPILED[SMALLEST.index(model) % len(COMPILED)]
+            yield pytest.param(model, compiler, id=f"{compiler.name}-{model}", marks=pytest.mark.compiled)
 
 
 def test_every_model_is_one_of_those_or_the_same_graph() -> None:
     assert sorted(name for names in STANDS_FOR.values() for name in names) == sorted(models.all_models())
 
 
-@pytest.mark.parametrize("model", sorted(STANDS_FOR))
-@pytest.mark.parametrize("contender", racing("torch:eager", "tensorflow:graph"), ids=lambda each: each.name)
+@pytest.mark.parametrize(("model", "contender"), list(cases()))
 def test_a_reduced_model_is_certified(model: str, contender: Contender) -> None:
     prove(model, contender)
-
-
-@pytest.mark.parametrize("model", [name for name in SMALLEST if models.find(name).inputs[0][1].axes == "CHW"])
-@pytest.mark.parametrize("contender", racing("torch:eager[layout=channels_last]"), ids=lambda each: each.name)
-def test_one_of_each_family_is_certified_channels_last(model: str, contender: Contender) -> None:
-    prove(model, contender)
-
-
-@pytest.mark.parametrize("model", SMALLEST)
-@pytest.mark.parametrize("contender", racing("tensorflow:eager"), ids=lambda each: each.name)
-def test_one_of_each_family_is_certified_step_by_step(model: str, contender: Contender) -> None:
-    prove(model, contender)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(("number", "model"), list(enumerate(SMALLEST)), ids=str)
-def test_one_of_each_family_is_certified_compiled(number: int, model: str) -> None:
-    """Compilers take turns over the families: compiling is slow, and `make certify` asks all of all."""
-    if not COMPILED:
-        pytest.skip("needs a framework that compiles")
-    prove(model, COMPILED[number % len(COMPILED)])
