@@ -30,17 +30,23 @@ from photofinish.vocabulary import (
 )
 
 Convolution = Callable[..., Tensor]
+Row = Tuple[Tuple[int, int, int, int], ...]  # convolutions: channels, kernel, stride, padding
+STEM: Tuple[Row, ...] = (((32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1)), ((80, 1, 1, 0), (192, 3, 1, 0)))
 HALVING: Any = {"stride": 2, "padding": 0}  # how every Inception halves the image
 AUXILIARY_WEIGHT = 0.4  # of the auxiliary loss: torchvision's training script
 
 
+def scaled(channels: int, width: float) -> int:
+    """At least 4: behind a single normalised channel a 1x1 convolution has no gradient but rounding."""
+    return max(4, round(width * channels))
+
+
 def conv_norm(x: Tensor, channels: int, kernel: Pair, width: float = 1.0, **windows: Any) -> Tensor:
-    """`width` scales the channels."""
-    return relu(batch_norm(conv(x, round(width * channels), kernel, **windows), epsilon=1e-3))
+    return relu(batch_norm(conv(x, scaled(channels, width), kernel, **windows), epsilon=1e-3))
 
 
 def conv_norm_keras(x: Tensor, channels: int, kernel: Pair, width: float = 1.0, **windows: Any) -> Tensor:
-    y = conv(x, round(width * channels), kernel, **windows)
+    y = conv(x, scaled(channels, width), kernel, **windows)
     return relu(batch_norm(y, epsilon=1e-3, momentum=0.99, running_variance="population", scale=False))
 
 
@@ -66,14 +72,14 @@ def pooled(x: Tensor, channels: int, convolution: Convolution, count_padding: bo
         return convolution(average_pool(x, 3, stride=1, padding=1, count_padding=count_padding), channels, 1)
 
 
-def stem(x: Tensor, convolution: Convolution) -> Tensor:
-    """3x299x299 to 192x35x35."""
+def stem(x: Tensor, convolution: Convolution, rows: Tuple[Row, ...]) -> Tensor:
+    """Rows of convolutions, a max-pool after each. STEM makes 192x35x35 of 3x299x299."""
     with scope("stem"):
-        x = convolution(x, 32, 3, **HALVING)
-        x = convolution(x, 32, 3, padding=0)
-        x = max_pool(convolution(x, 64, 3), 3, stride=2)
-        x = convolution(x, 80, 1)
-        return max_pool(convolution(x, 192, 3, padding=0), 3, stride=2)
+        for row in rows:
+            for channels, kernel, stride, padding in row:
+                x = convolution(x, channels, kernel, stride=stride, padding=padding)
+            x = max_pool(x, 3, stride=2)
+    return x
 
 
 @block
@@ -134,20 +140,21 @@ FACTS: Any = {
     "source": "arXiv 1512.00567",
     "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 for 32 images, scaled to a batch of 8
 }
-THIN: Any = {"width": 0.05, "pools": (32,), "narrow": (128,), "last": 1}
+SMALL: Any = {  # without C, whose layers D has too
+    "rows": (((32, 3, 1, 0),),), "pools": (32,), "narrow": (), "last": 1, "width": 0.02}
 
 
-@models.model("inception_v3_keras", reduced=dict(THIN, shape=(3, 107, 107)),
+@models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 25, 25)),
               arguments={"convolution": conv_norm_keras, "count_padding": False, "drop": 0.0}, **FACTS)
-@models.model("inception_v3_no_aux", reduced=dict(THIN, shape=(3, 107, 107)), **FACTS)
-@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(THIN, shape=(3, 299, 299)), **FACTS)
+@models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 25, 25)), **FACTS)
+@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 73, 73)), **FACTS)
 def inception_v3(image: Tensor, classes: int, auxiliary: bool = False, convolution: Convolution = conv_norm,
-                 count_padding: bool = True, drop: float = 0.5, width: float = 1.0,
+                 count_padding: bool = True, drop: float = 0.5, rows: Tuple[Row, ...] = STEM,
                  pools: Tuple[int, ...] = (32, 64, 64), narrow: Tuple[int, ...] = (128, 160, 160, 192),
-                 last: int = 2) -> Tensor:
-    """One block A per entry of `pools`, one C per entry of `narrow`, and `last` blocks E."""
+                 last: int = 2, width: float = 1.0) -> Tensor:
+    """The rows of the stem, one block A per entry of `pools`, one C per entry of `narrow`, and `last` blocks E."""
     convolution = partial(convolution, width=width)
-    x = stem(image, convolution)
+    x = stem(image, convolution, rows)
     for channels in pools:
         x = inception_a(x, channels, convolution, count_padding)
     x = inception_b(x, convolution)

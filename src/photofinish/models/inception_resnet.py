@@ -9,7 +9,17 @@ from typing import Any, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models.inception import HALVING, Convolution, branch, conv_norm, conv_norm_keras, pooled, stem
+from photofinish.models.inception import (
+    HALVING,
+    STEM,
+    Convolution,
+    Row,
+    branch,
+    conv_norm,
+    conv_norm_keras,
+    pooled,
+    stem,
+)
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import block, concat, conv, global_average_pool, linear, max_pool, relu, scale
 
@@ -75,17 +85,18 @@ FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1602.07261",
     "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
-    "reduced": {"blocks": (1, 1, 1), "width": 0.05, "shape": (3, 107, 107)},
+    "reduced": {"rows": (((32, 3, 1, 0),),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 25, 25)},
 }
 
 
 @models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras}, **FACTS)
 @models.model("inception_resnet_v2", **FACTS)
 def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
-                        blocks: Tuple[int, int, int] = (10, 20, 9), width: float = 1.0) -> Tensor:
-    """`blocks` of the kinds A, B and C, and one more C whose branches are not scaled down."""
+                        rows: Tuple[Row, ...] = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),
+                        width: float = 1.0) -> Tensor:
+    """The rows of the stem, `blocks` of the kinds A, B and C, and one more C whose branches are not scaled down."""
     convolution = partial(convolution, width=width)
-    x = mixed_a(stem(image, convolution), convolution)
+    x = mixed_a(stem(image, convolution, rows), convolution)
     for _ in range(blocks[0]):
         x = inception_a(x, convolution)
     x = reduction_a(x, convolution)

@@ -8,17 +8,16 @@ from typing import Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models.inception import HALVING, Convolution, branch, conv_norm, forked, pooled
+from photofinish.models.inception import HALVING, STEM, Convolution, Row, branch, conv_norm, forked, pooled
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import block, concat, global_average_pool, linear, max_pool, scope
 
 
-def stem(x: Tensor, convolution: Convolution) -> Tensor:
-    """Figure 3: 3x299x299 to 384x35x35; where the image shrinks, a pool and a convolution lie side by side."""
+def stem(x: Tensor, convolution: Convolution, row: Row) -> Tensor:
+    """Figure 3: 3x299x299 to 384x35x35; behind the first row a pool and a convolution lie side by side."""
     with scope("stem"):
-        x = convolution(x, 32, 3, **HALVING)
-        x = convolution(x, 32, 3, padding=0)
-        x = convolution(x, 64, 3)
+        for channels, kernel, stride, padding in row:
+            x = convolution(x, channels, kernel, stride=stride, padding=padding)
         x = concat(max_pool(x, 3, stride=2), convolution(x, 96, 3, **HALVING))
         x = concat(
             branch("three", x, convolution, (64, 1), (96, 3), padding=0),
@@ -71,12 +70,12 @@ def inception_c(x: Tensor, convolution: Convolution) -> Tensor:
 
 @models.model(inputs=models.image(3, 299, 299), source="arXiv 1602.07261",
               optimizer=SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
-              reduced={"blocks": (1, 1, 1), "width": 0.05, "shape": (3, 107, 107)})
-def inception_v4(image: Tensor, classes: int, blocks: Tuple[int, int, int] = (4, 7, 3),
+              reduced={"row": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 53, 53)})
+def inception_v4(image: Tensor, classes: int, row: Row = STEM[0], blocks: Tuple[int, int, int] = (4, 7, 3),
                  width: float = 1.0) -> Tensor:
-    """`blocks` of the kinds A, B and C."""
+    """`row` begins the stem; `blocks` of the kinds A, B and C follow it."""
     convolution = partial(conv_norm, width=width)
-    x = stem(image, convolution)
+    x = stem(image, convolution, row)
     for _ in range(blocks[0]):
         x = inception_a(x, convolution)
     x = reduction_a(x, convolution)

@@ -141,16 +141,17 @@ def reduction_cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustmen
     return concat(second, third, fourth, fifth)
 
 
+SMALL: Any = {"stem": 3, "filters": 2, "stages": 2, "cells": 1, "growth": 1}
 LARGE: Any = {
     "inputs": models.image(3, 331, 331),
     "source": "arXiv 1707.07012",
     "optimizer": SGD(learning_rate=7.5e-3),  # TF-slim's 0.015 for 16 images, scaled to a batch of 8
-    "reduced": {"stem": 4, "filters": 4, "cells": 1, "growth": 1, "shape": (3, 43, 43)},  # odd and even sizes as at 331
+    "reduced": dict(SMALL, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
 }
 MOBILE: Any = {
     "source": "arXiv 1707.07012",
     "optimizer": SGD(learning_rate=1e-2),  # TF-slim's 0.04 for 32 images, scaled to a batch of 8
-    "reduced": {"stem": 4, "filters": 4, "cells": 1, "growth": 1, "shape": (3, 64, 64)},  # odd and even as at 224
+    "reduced": dict(SMALL, shape=(3, 31, 31)),  # the image is of odd and even size where it is at 224
 }
 SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
 
@@ -162,8 +163,9 @@ SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
 @models.model("nasnet_a_large", **LARGE)
 def nasnet_a(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,
-             stem: int = 96, filters: int = 168, cells: int = 6, skip: bool = True, growth: int = 2) -> Tensor:
-    """Two reduction cells, then three stages of `cells` normal cells, with a reduction cell between them.
+             stem: int = 96, filters: int = 168, stages: int = 3, cells: int = 6, growth: int = 2,
+             skip: bool = True) -> Tensor:
+    """Two reduction cells, then `stages` of `cells` normal cells, with a reduction cell between them.
 
     `filters` are the channels within a cell of the first stage; they grow by `growth` from stage to stage, in the stem
     too. `skip`: the first cell behind a reduction looks past the reduction's input, to the one before.
@@ -172,7 +174,7 @@ def nasnet_a(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[
         x = source.norm(conv(image, stem, 3, stride=2, padding=0))
         previous, x = x, reduction_cell(x, x, filters // growth ** 2, untouched, source, windows[0])
         previous, x = x, reduction_cell(x, previous, filters // growth, factorized_reduction, source, windows[1])
-    for stage in range(3):
+    for stage in range(stages):
         with scope("stage{}".format(stage + 1)):
             channels = filters * growth ** stage
             if stage:

@@ -12,6 +12,7 @@ from photofinish import models
 from photofinish.graph import Tensor
 from photofinish.models.nasnet import (
     CADENE,
+    SMALL,
     TIMM,
     Adjustment,
     Source,
@@ -64,7 +65,7 @@ FACTS: Any = {
     "inputs": models.image(3, 331, 331),
     "source": "arXiv 1712.00559",
     "optimizer": SGD(learning_rate=7.5e-3),  # as NASNet-A-Large: TF-slim's 0.015 for 16 images, scaled to a batch of 8
-    "reduced": {"stem": 6, "filters": 4, "cells": 1, "growth": 1, "shape": (3, 43, 43)},  # odd and even sizes as at 331
+    "reduced": dict(SMALL, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
 }
 
 
@@ -72,8 +73,8 @@ FACTS: Any = {
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
 @models.model("pnasnet5_large", **FACTS)
 def pnasnet5(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,
-             stem: int = 96, filters: int = 216, cells: int = 4, growth: int = 2) -> Tensor:
-    """Two cells that halve the image, then three stages of `cells`; the first of the later stages halves it too.
+             stem: int = 96, filters: int = 216, stages: int = 3, cells: int = 4, growth: int = 2) -> Tensor:
+    """Two cells that halve the image, then `stages` of `cells`; the first cell of the later ones halves it too.
 
     `filters` are the channels within a cell of the first stage; they grow by `growth` from stage to stage, in the stem
     too.
@@ -83,7 +84,7 @@ def pnasnet5(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[
         previous, x = x, cell(x, x, filters // growth ** 2, untouched, source, 2, windows[0])
         previous, x = x, cell(x, previous, filters // growth, factorized_reduction, source, 2, windows[1])
     halved = True
-    for stage in range(3):
+    for stage in range(stages):
         with scope("stage{}".format(stage + 1)):
             for position in range(cells):
                 adjust = factorized_reduction if halved else projection
