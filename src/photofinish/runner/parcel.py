@@ -51,18 +51,19 @@ def _families(graph: Graph) -> Iterator[str]:
 @lru_cache(maxsize=None)
 def _deciding(framework: str, families: frozenset[str]) -> frozenset[str]:
     """The paths of those files. A family has a file of the same name in layers/ and in the framework's part; files
-    that collect all families (__init__, table) decide nothing themselves."""
+    that collect all families (__init__, table) decide nothing themselves, nor does what puts another's model in the
+    place of ours (shipped)."""
     own = f"frameworks/{framework}.py"
     parts = re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / own).read_text())
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
     wanted = [own, *DRIVERS] + [f"{room}/{family}.py" for family in families
                                 for room in ("layers", *(f"frameworks/{part}" for part in parts))]
     wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / "frameworks" / part).glob("*.py")
-               if path.stem not in known and path.stem != "table"]
+               if path.stem not in known]
     found: set[str] = set()
     while wanted:  # and what those import of the same rooms
         path = wanted.pop()
-        if path in found or not (PACKAGE / path).exists() or Path(path).stem in ("__init__", "table"):
+        if path in found or not (PACKAGE / path).exists() or Path(path).stem in ("__init__", "table", "shipped"):
             continue
         found.add(path)
         imported = re.findall(r"^from photofinish\.((?:layers|frameworks)\.\w+(?:\.\w+)?) import",
