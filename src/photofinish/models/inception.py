@@ -7,7 +7,7 @@ The letters of the blocks are torchvision's.
 """
 
 from functools import partial
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor, loss
@@ -30,8 +30,8 @@ from photofinish.vocabulary import (
 )
 
 Convolution = Callable[..., Tensor]
-Row = Tuple[Tuple[int, int, int, int], ...]  # convolutions: channels, kernel, stride, padding
-STEM: Tuple[Row, ...] = (((32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1)), ((80, 1, 1, 0), (192, 3, 1, 0)))
+Stem = Tuple[Optional[Tuple[int, int, int, int]], ...]  # convolutions (channels, kernel, stride, padding) or max-pools
+STEM: Stem = ((32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1), None, (80, 1, 1, 0), (192, 3, 1, 0), None)
 HALVING: Any = {"stride": 2, "padding": 0}  # how every Inception halves the image
 AUXILIARY_WEIGHT = 0.4  # of the auxiliary loss: torchvision's training script
 
@@ -72,13 +72,15 @@ def pooled(x: Tensor, channels: int, convolution: Convolution, count_padding: bo
         return convolution(average_pool(x, 3, stride=1, padding=1, count_padding=count_padding), channels, 1)
 
 
-def stem(x: Tensor, convolution: Convolution, rows: Tuple[Row, ...]) -> Tensor:
-    """Rows of convolutions, a max-pool after each. STEM makes 192x35x35 of 3x299x299."""
+def stem(x: Tensor, layers: Stem, convolution: Convolution) -> Tensor:
+    """STEM makes 192x35x35 of 3x299x299."""
     with scope("stem"):
-        for row in rows:
-            for channels, kernel, stride, padding in row:
+        for layer in layers:
+            if layer is None:
+                x = max_pool(x, 3, stride=2)
+            else:
+                channels, kernel, stride, padding = layer
                 x = convolution(x, channels, kernel, stride=stride, padding=padding)
-            x = max_pool(x, 3, stride=2)
     return x
 
 
@@ -141,20 +143,20 @@ FACTS: Any = {
     "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 for 32 images, scaled to a batch of 8
 }
 SMALL: Any = {  # without C, whose layers D has too
-    "rows": (((32, 3, 1, 0),),), "pools": (32,), "narrow": (), "last": 1, "width": 0.02}
+    "layers": ((32, 3, 1, 0),), "pools": (32,), "narrow": (), "last": 1, "width": 0.02}
 
 
-@models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 25, 25)),
+@models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 13, 13)),
               arguments={"convolution": conv_norm_keras, "count_padding": False, "drop": 0.0}, **FACTS)
-@models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 25, 25)), **FACTS)
-@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 73, 73)), **FACTS)
+@models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 13, 13)), **FACTS)
+@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 37, 37)), **FACTS)
 def inception_v3(image: Tensor, classes: int, auxiliary: bool = False, convolution: Convolution = conv_norm,
-                 count_padding: bool = True, drop: float = 0.5, rows: Tuple[Row, ...] = STEM,
+                 count_padding: bool = True, drop: float = 0.5, layers: Stem = STEM,
                  pools: Tuple[int, ...] = (32, 64, 64), narrow: Tuple[int, ...] = (128, 160, 160, 192),
                  last: int = 2, width: float = 1.0) -> Tensor:
-    """The rows of the stem, one block A per entry of `pools`, one C per entry of `narrow`, and `last` blocks E."""
+    """The `layers` of the stem, one block A per entry of `pools`, one C per entry of `narrow`, and `last` blocks E."""
     convolution = partial(convolution, width=width)
-    x = stem(image, convolution, rows)
+    x = stem(image, layers, convolution)
     for channels in pools:
         x = inception_a(x, channels, convolution, count_padding)
     x = inception_b(x, convolution)

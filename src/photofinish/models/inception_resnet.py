@@ -13,7 +13,7 @@ from photofinish.models.inception import (
     HALVING,
     STEM,
     Convolution,
-    Row,
+    Stem,
     branch,
     conv_norm,
     conv_norm_keras,
@@ -85,18 +85,18 @@ FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1602.07261",
     "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
-    "reduced": {"rows": (((32, 3, 1, 0),),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 25, 25)},
+    "reduced": {"layers": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 13, 13)},
 }
 
 
 @models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras}, **FACTS)
 @models.model("inception_resnet_v2", **FACTS)
 def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
-                        rows: Tuple[Row, ...] = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),
+                        layers: Stem = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),
                         width: float = 1.0) -> Tensor:
-    """The rows of the stem, `blocks` of the kinds A, B and C, and one more C whose branches are not scaled down."""
+    """The `layers` of the stem, `blocks` of the kinds A, B and C, and one more C whose branches are not scaled down."""
     convolution = partial(convolution, width=width)
-    x = mixed_a(stem(image, convolution, rows), convolution)
+    x = mixed_a(stem(image, layers, convolution), convolution)
     for _ in range(blocks[0]):
         x = inception_a(x, convolution)
     x = reduction_a(x, convolution)

@@ -8,21 +8,19 @@ from typing import Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models.inception import HALVING, STEM, Convolution, Row, branch, conv_norm, forked, pooled
+from photofinish.models.inception import HALVING, STEM, Convolution, Stem, branch, conv_norm, forked, pooled, stem
 from photofinish.optimizers import SGD
-from photofinish.vocabulary import block, concat, global_average_pool, linear, max_pool, scope
+from photofinish.vocabulary import block, concat, global_average_pool, linear, max_pool
 
 
-def stem(x: Tensor, convolution: Convolution, row: Row) -> Tensor:
-    """Figure 3: 3x299x299 to 384x35x35; behind the first row a pool and a convolution lie side by side."""
-    with scope("stem"):
-        for channels, kernel, stride, padding in row:
-            x = convolution(x, channels, kernel, stride=stride, padding=padding)
-        x = concat(max_pool(x, 3, stride=2), convolution(x, 96, 3, **HALVING))
-        x = concat(
-            branch("three", x, convolution, (64, 1), (96, 3), padding=0),
-            branch("seven", x, convolution, (64, 1), (64, (1, 7)), (64, (7, 1)), (96, 3), padding=0))
-        return concat(convolution(x, 192, 3, **HALVING), max_pool(x, 3, stride=2))
+@block
+def mixed(x: Tensor, convolution: Convolution) -> Tensor:
+    """Figure 3 from its first fork on: 64x147x147 to 384x35x35, halved by pools and convolutions side by side."""
+    x = concat(max_pool(x, 3, stride=2), convolution(x, 96, 3, **HALVING))
+    x = concat(
+        branch("three", x, convolution, (64, 1), (96, 3), padding=0),
+        branch("seven", x, convolution, (64, 1), (64, (1, 7)), (64, (7, 1)), (96, 3), padding=0))
+    return concat(convolution(x, 192, 3, **HALVING), max_pool(x, 3, stride=2))
 
 
 @block
@@ -70,12 +68,12 @@ def inception_c(x: Tensor, convolution: Convolution) -> Tensor:
 
 @models.model(inputs=models.image(3, 299, 299), source="arXiv 1602.07261",
               optimizer=SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
-              reduced={"row": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 53, 53)})
-def inception_v4(image: Tensor, classes: int, row: Row = STEM[0], blocks: Tuple[int, int, int] = (4, 7, 3),
+              reduced={"layers": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 53, 53)})
+def inception_v4(image: Tensor, classes: int, layers: Stem = STEM[:3], blocks: Tuple[int, int, int] = (4, 7, 3),
                  width: float = 1.0) -> Tensor:
-    """`row` begins the stem; `blocks` of the kinds A, B and C follow it."""
+    """The `layers` that the stem begins with, and `blocks` of the kinds A, B and C."""
     convolution = partial(conv_norm, width=width)
-    x = stem(image, convolution, row)
+    x = mixed(stem(image, layers, convolution), convolution)
     for _ in range(blocks[0]):
         x = inception_a(x, convolution)
     x = reduction_a(x, convolution)
