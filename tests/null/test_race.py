@@ -122,8 +122,8 @@ def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -
 
 def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) -> None:
     def kill_one(progress: Progress) -> None:
-        if progress.stage == "block" and survivors():
-            os.kill(survivors()[0], signal.SIGKILL)
+        if progress.stage == "block" and survivors(tmp_path):
+            os.kill(survivors(tmp_path)[0], signal.SIGKILL)
 
     result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
     assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
