@@ -39,10 +39,17 @@ CHANGED: Dict[str, Any] = {  # of a configuration of transformers, where it has 
 }
 
 
-def _declared() -> Any:
-    """torchvision, its operators declared if they are missing."""
+def _package(source: str) -> Any:
+    """The package, with torchvision's operators declared where they are missing: all three import it."""
+    with suppress(ImportError):
+        _declare()
+    return importlib.import_module(source)
+
+
+def _declare() -> None:
     try:
-        return importlib.import_module("torchvision")
+        importlib.import_module("torchvision")
+        return
     except RuntimeError as error:
         if "does not exist" not in str(error):
             raise
@@ -51,43 +58,38 @@ def _declared() -> Any:
     for name in OPERATORS:
         library.define(name + "() -> ()")
     module: Any = importlib.import_module("torchvision")
-    module.declared = library  # which are gone with it
-    return module
+    module.declared = library  # they are gone with it
 
 
-def _torchvision(name: str, classes: int) -> Any:
-    models = _declared().models
-    _among(name, models.list_models(), "torchvision")
-    return models.get_model(name, weights=None, num_classes=classes)
+def _torchvision(package: Any, name: str, classes: int) -> Any:
+    _among(name, package.models.list_models(), "torchvision")
+    return package.models.get_model(name, weights=None, num_classes=classes)
 
 
-def _timm(name: str, classes: int) -> Any:
-    _declared()
-    timm: Any = importlib.import_module("timm")
-    _among(name, timm.list_models(), "timm")
-    return timm.create_model(name, pretrained=False, num_classes=classes)
+def _timm(package: Any, name: str, classes: int) -> Any:
+    _among(name, package.list_models(), "timm")
+    return package.create_model(name, pretrained=False, num_classes=classes)
 
 
-def _transformers(name: str, classes: int) -> Any:
+def _transformers(package: Any, name: str, classes: int) -> Any:
     """A class of transformers by its name, with the defaults of its configuration, or one of SPOKEN."""
-    with suppress(ImportError):
-        _declared()  # transformers imports torchvision where there is one
-    transformers: Any = importlib.import_module("transformers")
     kind, changes = SPOKEN.get(name, (name, {}))
-    if not hasattr(getattr(transformers, kind, None), "config_class"):
-        _among(kind, [each for each in dir(transformers) if each.endswith(("Model", "LM", "Classification"))]
-               + list(SPOKEN), "transformers")
-        raise Unsupported("{} of transformers is no model".format(kind))
-    cls = getattr(transformers, kind)
+    cls = getattr(package, kind, None)
+    if not hasattr(cls, "config_class"):
+        models = [each for each in dir(package) if each.endswith(("Model", "LM", "PreTraining", "Classification"))]
+        _among(name, list(SPOKEN) + models, "transformers")
+        raise Unsupported("{} of transformers is no model".format(name))
     config = cls.config_class(**changes)
-    for attribute, value in dict(CHANGED, num_labels=classes).items():
+    for attribute, value in CHANGED.items():
         if hasattr(config, attribute):
             setattr(config, attribute, value)
+    if kind.endswith("Classification"):
+        config.num_labels = classes
     return cls(config)
 
 
-SOURCES: Dict[str, Callable[[str, int], Any]] = {"torchvision": _torchvision, "timm": _timm,
-                                                "transformers": _transformers}
+SOURCES: Dict[str, Callable[[Any, str, int], Any]] = {"torchvision": _torchvision, "timm": _timm,
+                                                     "transformers": _transformers}
 
 
 def _among(name: str, names: List[str], source: str) -> None:
@@ -110,7 +112,7 @@ class Shipped:
         self.weights: Arrays = {}  # its own, where it cannot take the graph's
         self.drawing: List[Tuple[str, float, Any]] = []  # kind, rate and copy of its modules that draw
         try:
-            self.package = _declared() if self.source == "torchvision" else importlib.import_module(self.source)
+            self.package = _package(self.source)
         except ImportError as error:
             raise Unsupported("{} is not installed here: {}".format(self.source, error)) from error
 
@@ -122,7 +124,7 @@ class Shipped:
         """The model that stands in the place of ours, and where it keeps its arrays."""
         if self.names and not any(node.name in self.names for node in graph.nodes):
             return self._drawn(ours), places(graph)
-        model = SOURCES[self.source](self.name, _classes(graph))
+        model = SOURCES[self.source](self.package, self.name, _classes(graph))
         prefix = ""
         if self.source == "transformers":
             model, prefix = _called(model, graph), "model."
