@@ -74,7 +74,7 @@ def _timm(package: Any, name: str, classes: int) -> Any:
 def _transformers(package: Any, name: str, classes: int) -> Any:
     """A class of transformers by its name, with the defaults of its configuration, or one of SPOKEN."""
     kind, changes = SPOKEN.get(name, (name, {}))
-    cls = getattr(package, kind, None)
+    cls: Any = getattr(package, kind, None)
     if not hasattr(cls, "config_class"):
         models = [each for each in dir(package) if each.endswith(("Model", "LM", "PreTraining", "Classification"))]
         _among(name, list(SPOKEN) + models, "transformers")
