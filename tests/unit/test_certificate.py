@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from photofinish.data import draw_batch
 from photofinish.frameworks import Arrays, Setup
 from photofinish.frameworks import numpy as reference
 from photofinish.frameworks._numpy import activation
 from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
-from photofinish.layers import BatchNorm, Conv, Dropout, Linear, SoftmaxCrossEntropy, Spec, StochasticDepth
+from photofinish.layers import BatchNorm, Conv, Dropout, Embedding, Linear, SoftmaxCrossEntropy, Spec, StochasticDepth
 from photofinish.measure import proof
+from photofinish.models import find
 from photofinish.optimizers import SGD, Adam
 from photofinish.referee import certificate, tolerance
 from photofinish.values import Certificate, Check, from_json, to_json
@@ -383,3 +385,17 @@ def test_large_results_are_thinned_alike_for_one_parameter() -> None:
     assert (first == second).all()
     assert (first != proof.sampled("gradient/conv2.weight", values, 0)).any()
     assert proof.sampled("gradient/conv1.weight", values[1:], 0).shape == values[1:].shape
+
+
+def test_half_of_what_is_kept_of_a_table_was_looked_at() -> None:
+    graph = find("ncf_ml_20m").graph()
+    batches = [draw_batch(graph, 4, seed) for seed in range(2)]
+    rows = proof.touched_rows(graph, batches)
+    assert set(rows) == {name for node in graph.nodes if isinstance(node.layer, Embedding)
+                         for _, name in node.parameters}
+    name, (table, *_) = next((name, each.shape) for name, each in graph.parameters.items() if name in rows)
+    ids = np.broadcast_to(np.arange(table)[:, None], (table, 16))
+    kept = proof.sampled("gradient/" + name, ids, 0, rows[name])
+    assert np.isin(kept[:proof.SAMPLE // 2], rows[name]).all()
+    assert set(kept[:proof.SAMPLE // 2]) == set(rows[name])
+    assert not np.isin(kept[proof.SAMPLE // 2:], rows[name]).all()

@@ -140,6 +140,7 @@ class _Exercises:
         self.state = {name: values for name, values in given.items() if not name.startswith("batch")}
         self.batches = [{name.split("/", 1)[1]: values for name, values in given.items()
                          if name.startswith("batch{}/".format(number))} for number in range(BATCHES)]
+        self.rows = touched_rows(plan.graph, self.batches)
 
     def inference(self, draw: int) -> None:
         self._start(self.state, draw)
@@ -219,7 +220,7 @@ class _Exercises:
         self._save(self.folder / self.label / "draw{}".format(draw) / (exercise + ".npz"), kept)
 
     def _kept(self, name: str, values: np.ndarray) -> np.ndarray:
-        return sampled(name, np.asarray(values), self.plan.seed)
+        return sampled(name, np.asarray(values), self.plan.seed, self.rows.get(name.split("/", 1)[-1]))
 
     def _save(self, path: Path, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -254,12 +255,27 @@ def _shifted(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray
     return _float32(values * (1.0 + signs * (ULPS * 2.0 ** -23)))
 
 
-def sampled(name: str, values: np.ndarray, seed: int) -> np.ndarray:
+def sampled(name: str, values: np.ndarray, seed: int, rows: Optional[np.ndarray] = None) -> np.ndarray:
     """A large result thinned to SAMPLE random elements: the same ones for everybody, and for the
-    gradient, the update and the slots of one parameter."""
+    gradient, the update and the slots of one parameter. Half of them are of `rows`, where some are named."""
     if values.size <= SAMPLE:
         return values
-    return values.ravel()[stream(seed, "sample " + name.split("/", 1)[-1]).randint(0, values.size, SAMPLE)]
+    generator = stream(seed, "sample " + name.split("/", 1)[-1])
+    chosen = generator.randint(0, values.size, SAMPLE)
+    if rows is not None:
+        width, half = values.size // len(values), SAMPLE // 2
+        chosen[:half] = generator.choice(rows, half) * width + chosen[:half] % width
+    return values.ravel()[chosen]
+
+
+def touched_rows(graph: Graph, batches: List[Arrays]) -> Dict[str, np.ndarray]:
+    """The rows of each table that the batches look up: of a large one all others have no gradient."""
+    found = {}  # type: Dict[str, List[np.ndarray]]
+    for node in graph.nodes:
+        if hasattr(node.layer, "vocabulary"):
+            ids = [batch[name].ravel() for batch in batches for name in node.inputs if name in batch]
+            found.setdefault(dict(node.parameters)["weight"], []).extend(ids)
+    return {name: np.unique(np.concatenate(ids)) for name, ids in found.items() if ids}
 
 
 def _float32(values: np.ndarray) -> np.ndarray:
