@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,15 @@ class Run:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def denormals() -> Iterator[None]:
+    """A matched contender of PyTorch flushes them to zero for its whole process: the next test's arithmetic, NumPy's
+    too, keeps them again."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture

@@ -170,6 +170,7 @@ class Contestant(frameworks.Contestant):
         torch.manual_seed(setup.seed)
         if setup.regime == "matched":
             torch.set_num_threads(setup.threads)
+            torch.set_flush_denormal(True)  # before a thread is made, which inherits it: XLA and TensorFlow always do
             _be_strict()
 
     def facts(self) -> Dict[str, Any]:
