@@ -51,8 +51,8 @@ def all_models() -> list[str]:
 
 def digests(model: str, contender: str) -> dict[str, str]:
     """What a certificate speaks of: it is stale when one of these is another."""
-    graph = recorded(model)
-    return {"graph": graph.digest, "adapter": adapter_digest(Contender.parse(contender).framework, graph),
+    graph, of = recorded(model), Contender.parse(contender)
+    return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode),
             "reference": adapter_digest("numpy", graph)}
 
 

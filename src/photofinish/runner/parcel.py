@@ -1,12 +1,15 @@
 """The folder a worker is started from: a copy of the rooms that travel, and nothing of the core."""
 
 import hashlib
+import importlib
+import inspect
 import re
 import shutil
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from photofinish.frameworks import Unsupported
 from photofinish.graph import Graph
 from photofinish.layers import Scan
 
@@ -14,6 +17,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
               "metrics.py", "frameworks", "measure", "worker.py")
 DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
+# They collect all families, or put another's model in the place of ours: a file of a family may change without them.
+NOT_DECIDING = frozenset({"__init__", "table", "shipped"})
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
 from photofinish.worker import main
@@ -30,13 +35,41 @@ def _files() -> list[Path]:
     return [path.relative_to(PACKAGE) for path in found]
 
 
-def adapter_digest(framework: str, graph: Graph) -> str:
-    """SHA-256 of the files that decide what a worker of this framework computes of this graph: those of the layer
-    families it uses, and what drives them. Another family's file may change without an effect on it."""
+def adapter_digest(framework: str, graph: Graph, mode: str = "") -> str:
+    """SHA-256 of what decides what a worker of this framework computes of this graph.
+
+    Where the framework writes graphs out as native source, that text is what runs: it counts, in this mode, and the
+    files that drive it, but not how it came to be written. Elsewhere the files of the layer families count that the
+    graph uses, and what drives them.
+    """
+    writer = _writer(framework)
+    files = _driving(framework) if writer else _interpreting(framework, frozenset(_families(graph)))
     digest = hashlib.sha256()
-    for path in sorted(_deciding(framework, frozenset(_families(graph)))):
+    for path in sorted(files):
         digest.update(path.encode() + (PACKAGE / path).read_bytes())
+    if writer:
+        digest.update(_text(writer, graph, mode).encode())
     return digest.hexdigest()
+
+
+def _parts(framework: str) -> list[str]:
+    """The packages beside the framework's file that it takes its parts from."""
+    return re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / f"frameworks/{framework}.py").read_text())
+
+
+def _writer(framework: str) -> str | None:
+    """The part that writes graphs out, if the framework has one."""
+    return next((part for part in _parts(framework) if (PACKAGE / f"frameworks/{part}/source.py").exists()), None)
+
+
+def _text(writer: str, graph: Graph, mode: str) -> str:
+    """The native source of a graph (or why there is none), written without the framework."""
+    native_source = importlib.import_module(f"photofinish.frameworks.{writer}.source").native_source
+    options = {"mode": mode} if mode and "mode" in inspect.signature(native_source).parameters else {}
+    try:
+        return str(native_source(graph, **options))
+    except Unsupported as error:
+        return str(error)
 
 
 def _families(graph: Graph) -> Iterator[str]:
@@ -49,21 +82,31 @@ def _families(graph: Graph) -> Iterator[str]:
 
 
 @lru_cache(maxsize=None)
-def _deciding(framework: str, families: frozenset[str]) -> frozenset[str]:
-    """The paths of those files. A family has a file of the same name in layers/ and in the framework's part; files
-    that collect all families (__init__, table) decide nothing themselves, nor does what puts another's model in the
-    place of ours (shipped)."""
-    own = f"frameworks/{framework}.py"
-    parts = re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / own).read_text())
+def _driving(framework: str) -> frozenset[str]:
+    """The paths of the framework's file and of what it imports, but for what writes source."""
+    optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(framework)]
+    return _imported([f"frameworks/{framework}.py", *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
+
+
+@lru_cache(maxsize=None)
+def _interpreting(framework: str, families: frozenset[str]) -> frozenset[str]:
+    """The paths of the framework's file, its parts for these families of layers, and the layers themselves. A family
+    has a file of the same name in layers/ and in the framework's part."""
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
-    wanted = [own, *DRIVERS] + [f"{room}/{family}.py" for family in families
-                                for room in ("layers", *(f"frameworks/{part}" for part in parts))]
-    wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / "frameworks" / part).glob("*.py")
+    parts = [f"frameworks/{part}" for part in _parts(framework)]
+    wanted = [f"frameworks/{framework}.py", *DRIVERS]
+    wanted += [f"{room}/{family}.py" for family in families for room in ("layers", *parts)]
+    wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / part).glob("*.py")
                if path.stem not in known]
+    return _imported(wanted, NOT_DECIDING)
+
+
+def _imported(wanted: list[str], left_out: frozenset[str]) -> frozenset[str]:
+    """These files and what they import of the layers and frameworks, but for files of the names left out."""
     found: set[str] = set()
-    while wanted:  # and what those import of the same rooms
+    while wanted:
         path = wanted.pop()
-        if path in found or not (PACKAGE / path).exists() or Path(path).stem in ("__init__", "table", "shipped"):
+        if path in found or not (PACKAGE / path).exists() or Path(path).stem in left_out:
             continue
         found.add(path)
         imported = re.findall(r"^from photofinish\.((?:layers|frameworks)\.\w+(?:\.\w+)?) import",

@@ -109,7 +109,7 @@ class Reference:
         assert small is not None
         framework = fast.contender.framework
         key = "/".join(["float64", small.digest, adapter_digest(NUMPY.framework, small),
-                        adapter_digest(framework, small), fast.name, fast.python])
+                        adapter_digest(framework, small, fast.contender.mode), fast.name, fast.python])
         earned: Certificate | None = self.store.certificate(key) if self.store is not None else None
         if earned is None:
             self._say(f"certifying {framework} in float64 on the reduced model")

@@ -1,0 +1,78 @@
+"""What a certificate hangs on: the digest of what decides what a worker computes of a graph."""
+
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from photofinish.frameworks._torch import source
+from photofinish.graph import Graph, Tensor, record
+from photofinish.layers import Spec
+from photofinish.models import find
+from photofinish.runner import parcel
+from photofinish.vocabulary import flatten, linear, max_pool
+
+
+def graph(model: Callable[[Tensor], Tensor]) -> Graph:
+    return record(model, OrderedDict(image=Spec("CHW", (2, 4, 4))))
+
+
+PLAIN = graph(lambda x: linear(flatten(x), 3))
+POOLED = graph(lambda x: linear(flatten(max_pool(x, 2)), 3))
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the sources that digests are taken from."""
+    copy = tmp_path / "photofinish"
+    shutil.copytree(parcel.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(parcel, "PACKAGE", copy)
+    forget()
+    yield copy
+    forget()
+
+
+def forget() -> None:
+    parcel._driving.cache_clear()
+    parcel._interpreting.cache_clear()
+
+
+def touched(file: Path, framework: str, *graphs: Graph) -> list[bool]:
+    """Which graphs' digests are others after a comment in `file`."""
+    before = [parcel.adapter_digest(framework, each) for each in graphs]
+    file.write_text(file.read_text() + "# changed\n")
+    return [parcel.adapter_digest(framework, each) != digest for each, digest in zip(graphs, before, strict=True)]
+
+
+@pytest.mark.parametrize("file", ["frameworks/torch.py", "frameworks/_torch/weights.py", "weights.py", "graph.py",
+                                  "measure/proof.py"])
+def test_what_drives_native_source_counts(package: Path, file: str) -> None:
+    assert touched(package / file, "torch", PLAIN, POOLED) == [True, True]
+
+
+@pytest.mark.parametrize("file", ["frameworks/_torch/pooling.py", "frameworks/_torch/source.py",
+                                  "frameworks/_torch/shipped.py", "frameworks/tensorflow.py"])
+def test_how_it_came_to_be_written_does_not(package: Path, file: str) -> None:
+    assert touched(package / file, "torch", PLAIN, POOLED) == [False, False]
+
+
+def test_the_text_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = parcel.adapter_digest("torch", PLAIN)
+    monkeypatch.setattr(source, "SOURCE", source.SOURCE + "# changed\n")
+    assert parcel.adapter_digest("torch", PLAIN) != before
+
+
+def test_the_text_of_a_mode_counts_in_this_mode() -> None:
+    speech = find("deepspeech2").small()  # XLA cannot compile TensorFlow's CTC: another stands in
+    assert parcel.adapter_digest("tensorflow", speech, "xla") != parcel.adapter_digest("tensorflow", speech, "graph")
+    assert parcel.adapter_digest("torch", speech, "eager") == parcel.adapter_digest("torch", speech, "compile")
+
+
+@pytest.mark.parametrize(("file", "expected"), [
+    ("frameworks/_numpy/pooling.py", [False, True]), ("layers/pooling.py", [False, True]),
+    ("frameworks/_numpy/dense.py", [True, True]), ("frameworks/numpy.py", [True, True])])
+def test_the_reference_counts_by_the_families_of_layers_a_graph_uses(package: Path, file: str,
+                                                                     expected: list[bool]) -> None:
+    assert touched(package / file, "numpy", PLAIN, POOLED) == expected
