@@ -163,6 +163,7 @@ def _report(module: str, part: str, options: argparse.Namespace) -> bool:
         done = subprocess.run(command, env=dict(os.environ, **KEEP_MEMORY), stdout=subprocess.PIPE, check=False,
                               text=True)
         if done.returncode:
+            print("{}, part {}: the process {} ended with {}".format(module, part, seed, done.returncode), flush=True)
             return False
         for line in done.stdout.splitlines():
             sample = Sample(**json.loads(line))
