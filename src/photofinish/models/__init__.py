@@ -51,9 +51,9 @@ class Model:
     function declares its losses itself; `classes` is passed to the function, None where it takes none.
     `unit` is what throughput counts: samples, or so many (`unit_size`) to each position of the first input's
     `unit_axis`, where there is one ("T" for tokens; 0.01 of "T" for seconds of audio in frames of 10 ms).
-    `reduced` are keyword arguments (and, under "shape", an input shape) that make a small model by the same
-    function, for proofs that must be quick: it has every kind of layer of the full one, with the same
-    fields up to sizes.
+    `reduced` are keyword arguments (and, under "shape", an input shape, or under "inputs" all input specs) that make a
+    small model by the same function, for proofs that must be quick: it has every kind of layer of the full one, with
+    the same fields up to sizes.
     `names` maps a source of weights ("torchvision") to how it names the layers; `preparation` is its pictures'.
     """
 
@@ -136,8 +136,9 @@ class Model:
 
     def small(self, classes: int = 10) -> Graph:
         """The same function at reduced depth and size."""
-        arguments = {name: value for name, value in self.reduced.items() if name != "shape"}
-        return self.graph(self.reduced.get("shape"), None if self.classes is None else classes, **arguments)
+        arguments = dict(self.reduced)
+        shape, inputs = arguments.pop("shape", None), arguments.pop("inputs", self.inputs)
+        return replace(self, inputs=inputs).graph(shape, None if self.classes is None else classes, **arguments)
 
 
 def _times(shape: Shape) -> str:
