@@ -27,7 +27,8 @@ EPSILON = 1e-6
 @block
 def layer(x: Tensor, heads: int) -> Tensor:
     with scope("attention"):
-        x = x + attend(layer_norm(x, EPSILON), heads)
+        y, _ = attend(layer_norm(x, EPSILON), heads)
+        x = x + y
     with scope("feed_forward"):
         return x + linear(gelu(linear(layer_norm(x, EPSILON), 4 * x.channels)), x.channels)
 
