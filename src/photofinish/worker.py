@@ -96,9 +96,14 @@ class Worker:
         from photofinish.measure import proof
         return {"written": proof.confirm(lambda: self.contestant, Path(folder), label)}
 
+    def free_runs(self, folder: str, label: str) -> Dict[str, Any]:
+        """Runs the free runs of the reference that `prove` leaves out."""
+        from photofinish.measure import proof
+        return {"written": proof.free_runs(lambda: self.contestant, Path(folder), label)}
+
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
-                                                      "predict", "confirm")}
+                                                      "predict", "confirm", "free_runs")}
 
 
 def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:

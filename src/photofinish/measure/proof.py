@@ -132,6 +132,18 @@ def confirm(make: Callable[[], Contestant], folder: Path, label: str) -> List[st
     return exercises.files
 
 
+def free_runs(make: Callable[[], Contestant], folder: Path, label: str) -> List[str]:
+    """The free runs of the reference's remaining draws, which `run` leaves out: they take most of its time, and are
+    wanted only where ten steps amplify rounding so much that fewer do not show it. Returns the files written."""
+    plan = Plan.read(folder)
+    exercises = _Exercises(make(), Path(folder), label, plan)
+    for optimizer in plan.optimizers:
+        exercises.contestant.build(plan.graph.without_randomness(), plan.batch, optimizer)
+        for draw in range(plan.draws + 1, plan.exact_draws + 1):
+            exercises.free_run(draw, optimizer)
+    return exercises.files
+
+
 class _Exercises:
     def __init__(self, contestant: Contestant, folder: Path, label: str, plan: Plan) -> None:
         self.contestant, self.folder, self.label, self.plan = contestant, folder, label, plan
@@ -265,7 +277,7 @@ def sampled(name: str, values: np.ndarray, seed: int, rows: Optional[np.ndarray]
     if rows is not None:
         width, half = values.size // len(values), SAMPLE // 2
         chosen[:half] = generator.choice(rows, half) * width + chosen[:half] % width
-    return values.ravel()[chosen]
+    return np.asarray(values[np.unravel_index(chosen, values.shape)])  # ravel() would copy all of a transposed one
 
 
 def touched_rows(graph: Graph, batches: List[Arrays]) -> Dict[str, np.ndarray]:

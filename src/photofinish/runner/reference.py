@@ -36,6 +36,7 @@ class Reference:
         self.numpy = Entry(NUMPY, python)
         self.fast = self._fast()
         self.prepared: set[int] = set()
+        self.widened: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -59,6 +60,13 @@ class Reference:
             self._run(self.numpy, folder, proof.REFERENCE)
         self.prepared.add(seed)
         return folder
+
+    def more_free_runs(self, seed: int) -> None:
+        """The free runs of all its draws are in the folder of the proof, which `folder` has prepared."""
+        if seed not in self.widened:
+            self._say("more free runs of the reference: ten steps amplify rounding here")
+            self._run(self.fast or self.numpy, self.folder(seed), proof.REFERENCE, "free_runs")
+            self.widened.add(seed)
 
     def _batch(self) -> int:
         """How many samples a proof takes: fewer than usual where a sample is so large (a whole graph of nodes) that the
