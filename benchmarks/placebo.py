@@ -55,15 +55,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--races", type=int, default=20)
     parser.add_argument("--budget", type=float, default=90.0)
+    parser.add_argument("--model", choices=[model for model, *_ in CASES], help="one model only")
+    parser.add_argument("--contender", choices=CONTENDERS, help="one contender only")
     options = parser.parse_args()
+    pairs = [(case, contender) for contender in CONTENDERS for case in CASES
+             if options.model in (None, case[0]) and options.contender in (None, contender)]
     words: list[str] = []
     widths: list[float] = []
     took: list[float] = []
     fooled = 0
     with TemporaryDirectory() as folder:
         for number in range(options.races):
-            model, shape, batch = CASES[number % len(CASES)]
-            contender = CONTENDERS[number // len(CASES) % len(CONTENDERS)]
+            (model, shape, batch), contender = pairs[number % len(pairs)]
             result, seconds, p = placebo(Path(folder), model, shape, batch, contender, options.budget)
             (verdict,) = result.verdicts
             words.append(verdict.verdict)
