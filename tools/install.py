@@ -5,34 +5,20 @@ pip (uv reads none of pip's configuration); plain pip does it otherwise.
 """
 
 import os
+import runpy
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FORWARDED = {  # a setting of pip -> the variable that tells uv the same
-    "find-links": "UV_FIND_LINKS",
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-}
-
-
-def pip_setting(python: Path, name: str) -> str:
-    """A setting from pip's environment variables or configuration files, "" where it has none."""
-    value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
-    if value is None:
-        command = [str(python), "-m", "pip", "config", "get", f"global.{name}"]
-        value = subprocess.run(command, capture_output=True, text=True).stdout
-    return " ".join(value.split())
+INDEXES = ROOT / "src" / "photofinish" / "environments" / "indexes.py"  # run by its path: the package is not there yet
 
 
 def uv_environment(python: Path) -> dict[str, str]:
     """The variables that let uv see what pip sees, and build with the pinned build tools."""
-    settings = {variable: pip_setting(python, name) for name, variable in FORWARDED.items()}
-    settings["UV_FIND_LINKS"] = settings["UV_FIND_LINKS"].replace(" ", ",")  # uv separates these by commas
-    found = {variable: value for variable, value in settings.items() if value and variable not in os.environ}
-    return dict(os.environ, UV_INDEX_STRATEGY="unsafe-best-match", UV_BUILD_CONSTRAINT="constraints.txt", **found)
+    settings: dict[str, str] = runpy.run_path(str(INDEXES))["uv_settings"](python)
+    return {**os.environ, **settings, "UV_BUILD_CONSTRAINT": "constraints.txt"}
 
 
 def install(folder: Path, extras: str) -> None:

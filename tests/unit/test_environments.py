@@ -1,27 +1,99 @@
-"""Framework headers are read without importing anything; contenders are checked against them."""
+"""Framework headers are read without importing anything; contenders are checked against them; each is told where it
+can run."""
 
+import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from photofinish import environments
-from photofinish.environments import Environment, FrameworkInfo, Missing, expand, read_header, resolve
+from photofinish.environments import (
+    Environment,
+    FrameworkInfo,
+    Missing,
+    Recipe,
+    choice,
+    expand,
+    headers,
+    interpreters,
+    read_header,
+    recipes,
+    resolve,
+)
+from photofinish.environments.choice import Choice
 from photofinish.errors import UsageError
 from photofinish.values import Contender
 
-ALPHA = FrameworkInfo("alpha", "Alpha", ">=3.6", ("alpha-cpu==1.5",), ("eager", "compile"), ("cpu", "cuda"),
-                      {"layout": ("contiguous", "channels_last"), "seed": ()})
-BETA = FrameworkInfo("beta", "Beta", ">=3.6", ("numpy",), ("graph",), ("cpu",), {})
+ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",)), ("eager", "compile"), ("cpu", "cuda"),
+                      {"layout": ("contiguous", "channels_last"), "seed": ()}, recipes=(
+                          Recipe(">=3.6,<3.7", ("alpha==0.9", "numpy<1.17"), "<1.0"),))
+BETA = FrameworkInfo("beta", "Beta", Recipe(">=3.6", ("numpy",)), ("graph",), ("cpu",), {})
+HEADER = """# /// script
+# requires-python = ">=3.8"
+# dependencies = ["gamma-gpu==7.8.1", "numpy==1.23.5"]
+# [tool.photofinish]
+# title = "Gamma"
+# modes = ["eager"]
+# devices = ["cpu"]
+# options = {}
+# download = "190 MB"
+# disk = "1.5 GB"
+# build-dependencies = ["setuptools<58"]
+# no-build-isolation = true
+# system = ["clang"]
+# module = "gamma_ray"
+# recipes = [
+#     { version = "<1.1", python = ">=3.6,<3.7", dependencies = ["gamma", "numpy<1.17"], no-build-isolation = false },
+#     { version = ">=1.1,<2", disk = "80 MB" },
+# ]
+# ///
+"""
 
 
 @pytest.fixture(autouse=True)
-def two_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "frameworks", lambda: {"alpha": ALPHA, "beta": BETA})
+def two_frameworks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": ALPHA, "beta": BETA})
+    monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path / "cache"))
 
 
 def names(*texts: str) -> list[str]:
     return [contender.name for contender in expand(*texts)]
+
+
+def python(path: Path, version: str, **other: object) -> Path:
+    """A program that says it is that Python."""
+    told = {"version": version, "implementation": "CPython", "free": False, "platform": "linux-x86_64",
+            "base": str(path), "paths": [str(path.parent.parent / "lib")], **other}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def installed(folder: Path, **packages: str) -> None:
+    """Puts packages into a folder as installers do."""
+    for name, version in packages.items():
+        info = folder / f"{name}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (folder / f"{name}.py").write_text("")
+
+
+@pytest.fixture
+def nothing_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine with no Python but this one; the folder is its home."""
+    for name in ("PYENV_ROOT", "CONDA_EXE", "XDG_DATA_HOME", "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    interpreters.discovered.cache_clear()
+    return tmp_path
+
+
+# Headers
 
 
 def test_every_framework_file_has_a_complete_header() -> None:
@@ -29,14 +101,26 @@ def test_every_framework_file_has_a_complete_header() -> None:
     assert len(files) >= 2
     for path in files:
         info = read_header(path)
-        assert info.name == path.stem
+        assert info.name == path.stem.replace("_", "-")
         assert info.title and info.modes and "cpu" in info.devices
-        assert info.dependencies and info.python.startswith(">=3")
+        assert info.python.startswith(">=3")
+
+
+def test_a_header_says_how_an_environment_is_made(tmp_path: Path) -> None:
+    (tmp_path / "gamma.py").write_text(HEADER)
+    info = read_header(tmp_path / "gamma.py")
+    assert info.recipe == Recipe(">=3.8", ("gamma-gpu==7.8.1", "numpy==1.23.5"), "", ("setuptools<58",), False,
+                                 ("clang",), 190_000_000, 1_500_000_000)
+    assert (info.main, info.module, info.requirement) == ("gamma-gpu", "gamma_ray", "gamma-gpu==7.8.1")
+    oldest, old = info.recipes
+    assert oldest == Recipe(">=3.6,<3.7", ("gamma", "numpy<1.17"), "<1.1", ("setuptools<58",), True, ("clang",))
+    assert (old.python, old.dependencies, old.download, old.disk) == (info.python, info.dependencies, 0, 80_000_000)
 
 
 @pytest.mark.parametrize(("text", "complaint"), [
     ("import alpha\n", "no `# /// script` header"),
     ('# /// script\n# requires-python = ">=3.6"\n# dependencies = []\n# ///\n', "lacks 'tool'"),
+    (HEADER.replace("190 MB", "a lot"), "'a lot' is not a size"),
 ])
 def test_a_header_that_is_absent_or_incomplete_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "gamma.py"
@@ -44,6 +128,9 @@ def test_a_header_that_is_absent_or_incomplete_is_named(tmp_path: Path, text: st
     with pytest.raises(ValueError, match=r"gamma\.py") as caught:
         read_header(path)
     assert complaint in str(caught.value)
+
+
+# Contenders
 
 
 def test_the_default_mode_is_filled_in() -> None:
@@ -59,6 +146,10 @@ def test_a_contender_named_twice_races_against_itself() -> None:
     assert names("alpha", "alpha:eager", "alpha:eager#2") == ["alpha:eager", "alpha:eager#2", "alpha:eager#3"]
 
 
+def test_all_stands_for_everybody_who_races() -> None:
+    assert names("all,alpha:compile") == ["alpha:eager", "alpha:compile"]
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("alpa:eager", ["'alpa'", "did you mean alpha?"]),
     ("zzz", ["choose from: alpha, beta"]),
@@ -68,6 +159,7 @@ def test_a_contender_named_twice_races_against_itself() -> None:
     ("alpha:eager[layout]", ["option=value"]),
     ("alpha:eager[layout=contiguous", ["is not a contender", "framework:mode"]),
     ("beta[any=1]", ["option of beta", "threads"]),
+    ("alpha@2.x:eager", ["'2.x' is not a version"]),
 ])
 def test_wrong_contenders_are_told_the_nearest_right_one(text: str, said: list[str]) -> None:
     with pytest.raises(UsageError) as caught:
@@ -82,6 +174,9 @@ def test_a_device_the_framework_does_not_have_is_refused() -> None:
         expand("beta", device="cuda")
 
 
+# This Python
+
+
 def test_what_is_not_installed_is_missing_with_its_cure() -> None:
     missing = resolve(Contender("alpha", "eager"))
     assert isinstance(missing, Missing)
@@ -92,13 +187,180 @@ def test_what_is_not_installed_is_missing_with_its_cure() -> None:
 def test_what_is_installed_runs_in_this_interpreter_in_its_one_version() -> None:
     environment = resolve(Contender("beta", "graph"))
     assert isinstance(environment, Environment)
-    assert environment.python == Path(sys.executable)
+    assert environment.python == Path(sys.executable) and environment.origin == choice.OWN
     assert isinstance(resolve(Contender("beta", "graph", version=environment.version)), Environment)
     missing = resolve(Contender("beta", "graph", version="0.0.1"))
     assert isinstance(missing, Missing) and environment.version in missing.reason
+    assert missing.cure == "photofinish env create beta@0.0.1"
+
+
+def test_a_framework_without_all_its_packages_is_not_installed() -> None:
+    beta = FrameworkInfo("numpy", "Beta", Recipe(">=3.6", ("numpy", "surely-not-installed")), ("graph",), ("cpu",), {})
+    assert choice.installed_version(beta) is None
+
+
+def test_the_record_of_an_environment_has_exact_versions_and_no_path() -> None:
+    environment = resolve(Contender("beta", "graph"))
+    assert isinstance(environment, Environment)
+    record = environment.record()
+    assert record["packages"]["numpy"] == environment.version
+    assert record["python"] == sys.version.split()[0] and record["origin"] == choice.OWN
+    assert str(Path.home()) not in json.dumps(record)
 
 
 def test_the_house_s_own_frameworks_do_not_race_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environments.installed() == []  # alpha is not installed, beta is the house's own
-    monkeypatch.setattr(environments, "installed_version", lambda framework: "1.5")
+    monkeypatch.setattr(choice, "installed_version", lambda framework: "1.5")
     assert environments.installed() == [Contender("alpha", "eager")]
+
+
+# Environments of the user's
+
+
+def test_the_users_environment_goes_before_this_python(tmp_path: Path) -> None:
+    own = python(tmp_path / "venv" / "bin" / "python", "3.9.1")
+    installed(tmp_path / "venv" / "lib", numpy="1.17.0", six="1.0")
+    found = resolve(Contender("beta", "graph"), Choice.of([f"beta={tmp_path / 'venv'}"]))
+    assert isinstance(found, Environment)
+    assert (found.python, found.version, found.origin) == (own, "1.17.0", choice.GIVEN)
+    assert found.record() == {"origin": "given", "python": "3.9.1", "packages": {"numpy": "1.17.0", "six": "1.0"}}
+    assert resolve(Contender("beta", "graph"), Choice.of({"beta": own})) == found
+
+
+def test_the_users_environment_serves_the_version_it_has(tmp_path: Path) -> None:
+    python(tmp_path / "bin" / "python", "3.9.1")
+    installed(tmp_path / "lib", numpy="1.17.0")
+    here = resolve(Contender("beta", "graph"))
+    assert isinstance(here, Environment)
+    given = Choice.of([f"beta={tmp_path}"])
+    assert resolve(Contender("beta", "graph", version=here.version), given) == here
+    found = resolve(Contender("beta", "graph", version="1.17.0"), given)
+    assert isinstance(found, Environment) and found.origin == choice.GIVEN
+    wrong = resolve(Contender("beta", "graph", version="1.18"), Choice.of([f"beta@1.18={tmp_path}"]))
+    assert isinstance(wrong, Missing) and "has Beta 1.17.0, not 1.18" in wrong.reason
+
+
+@pytest.mark.parametrize(("packages", "said", "cure"), [
+    ({}, "has no alpha", "-m pip install 'alpha-cpu==1.5'"),
+    ({"alpha": "1.5"}, "has no numpy", "-m pip install 'numpy'"),
+])
+def test_an_environment_that_lacks_something_is_told_so(tmp_path: Path, packages: dict[str, str], said: str,
+                                                        cure: str) -> None:
+    own = python(tmp_path / "bin" / "python", "3.9.1")
+    installed(tmp_path / "lib", **packages)
+    found = resolve(Contender("alpha", "eager"), Choice.of([f"alpha={tmp_path}"]))
+    assert isinstance(found, Missing) and said in found.reason and found.cure == f"{own} {cure}"
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("alpha", "does not say which environment"),
+    ("alpa=/usr", "did you mean alpha?"),
+    ("alpha=/nowhere", "there is no Python"),
+])
+def test_an_environment_that_is_none_is_refused(given: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Choice.of([given])
+    assert said in str(caught.value)
+
+
+def test_what_does_not_start_is_no_python(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    found = resolve(Contender("alpha", "eager"), Choice.of([f"alpha={broken}"]))
+    assert isinstance(found, Missing) and "does not start" in found.reason
+
+
+# Interpreters
+
+
+def test_pythons_are_found_on_path_and_under_pyenv_uv_and_conda(nothing_found: Path) -> None:
+    home = nothing_found
+    python(home / "bin" / "python3.9", "3.9.1")
+    python(home / ".pyenv" / "versions" / "3.6.15" / "bin" / "python", "3.6.15")
+    python(home / ".local" / "share" / "uv" / "python" / "cpython-3.12" / "bin" / "python3", "3.12.4")
+    python(home / "miniconda3" / "envs" / "old" / "bin" / "python", "3.7.2")
+    python(home / "bin" / "python3.8", "3.8.1", implementation="PyPy")
+    python(home / "bin" / "python3.13", "3.13.1", free=True)
+    (home / "bin" / "python3.7").write_text("not a program")
+    assert sorted(each.version for each in interpreters.discovered()) == ["3.12.4", "3.6.15", "3.7.2", "3.9.1"]
+    chosen = interpreters.choose("<3.10")
+    assert chosen is not None and chosen.version == "3.9.1"
+
+
+def test_this_version_of_python_is_preferred_and_none_so_new_that_wheels_are_missing(nothing_found: Path) -> None:
+    for version in ("3.7.1", "3.8.2", "3.99.0"):
+        python(nothing_found / "bin" / f"python{version.rpartition('.')[0]}", version)
+    assert interpreters.choose(">=3.6") == interpreters.own()
+    found = {requires: interpreters.choose(requires) for requires in ("<3.9", "!=" + sys.version.split()[0], ">=3.90")}
+    assert [each.version for each in found.values() if each] == ["3.8.2", "3.8.2", "3.99.0"]
+
+
+def test_a_python_that_is_missing_is_told_with_the_way_to_get_one(nothing_found: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    found = resolve(Contender("alpha", "eager", version="0.9.1"))
+    assert isinstance(found, Missing) and "Alpha needs Python >=3.6,<3.7" in found.reason
+    assert found.cure == "install one, for example: pyenv install 3.6"
+
+
+def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    needy = FrameworkInfo("beta", "Beta", Recipe(">=3.6", ("numpy",), system=("surely-no-such-program",)), ("graph",),
+                          ("cpu",), {})
+    monkeypatch.setattr(headers, "frameworks", lambda: {"beta": needy})
+    found = resolve(Contender("beta", "graph"))
+    assert isinstance(found, Missing) and "needs surely-no-such-program" in found.reason
+    assert "apt-get install surely-no-such-program" in found.cure
+
+
+# Recipes
+
+
+@pytest.mark.parametrize(("version", "python", "dependencies"), [
+    ("", ">=3.6", ("alpha-cpu==1.5",)),
+    ("1.2", ">=3.6", ("alpha-cpu==1.2",)),
+    ("0.9.1", ">=3.6,<3.7", ("alpha==0.9.1", "numpy<1.17")),
+])
+def test_a_version_has_the_recipe_of_its_range_or_the_usual_one_with_another_pin(
+        version: str, python: str, dependencies: tuple[str, ...]) -> None:
+    found = recipes.recipe_of(ALPHA, version)
+    assert (found.python, found.dependencies) == (python, dependencies)
+
+
+def test_extras_stay_when_a_version_is_pinned() -> None:
+    info = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha[cpu]==1.5 ; python_version > '3'",)), (), (), {})
+    assert recipes.recipe_of(info, "1.4").dependencies == ('alpha[cpu]==1.4; python_version > "3"',)
+
+
+def ordered(contender: Contender, info: FrameworkInfo = ALPHA) -> recipes.Order:
+    found = recipes.order(contender, info)
+    assert isinstance(found, recipes.Order)
+    return found
+
+
+def test_numpy_and_the_package_of_a_build_are_asked_for() -> None:
+    info = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha==1.5",)), ("eager",), ("cpu",), {},
+                         builds={"zoo": "zoo==2"})
+    assert ordered(Contender("alpha", "eager"), info).requirements == ("alpha==1.5", "numpy")
+    built = ordered(Contender("alpha", "eager", (("build", "zoo:net"),)), info)
+    assert built.requirements == ("alpha==1.5", "zoo==2", "numpy")
+
+
+def test_the_oldest_python_gets_the_backport_of_dataclasses(nothing_found: Path) -> None:
+    python(nothing_found / "bin" / "python3.6", "3.6.15")
+    order = ordered(Contender("alpha", "eager", version="0.9"))
+    assert order.requirements == ("alpha==0.9", "numpy<1.17", "dataclasses")
+
+
+def test_the_key_changes_with_whatever_decides_what_is_in_an_environment(nothing_found: Path) -> None:
+    order = ordered(Contender("alpha", "eager"))
+    interpreter = order.interpreter
+    changes: list[Callable[[], recipes.Order]] = [
+        lambda: replace(order, requirements=("alpha-cpu==1.6",)), lambda: replace(order, pins=("numpy==1",)),
+        lambda: replace(order, recipe=replace(order.recipe, build_dependencies=("wheel",))),
+        lambda: replace(order, recipe=replace(order.recipe, build_isolation=False)),
+        lambda: replace(order, interpreter=replace(interpreter, base=Path("/other"))),
+        lambda: replace(order, interpreter=replace(interpreter, version="3.0")),
+        lambda: replace(order, interpreter=replace(interpreter, platform="moon"))]
+    keys = {order.key, *(change().key for change in changes)}
+    assert len(keys) == 1 + len(changes)
+    assert replace(order, interpreter=replace(interpreter, paths=())).key == order.key

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -50,10 +51,17 @@ class Prediction:
 
     def _guess(self, entry: Entry) -> np.ndarray:
         """The class with the largest of the first outputs."""
-        self.workers[entry.name].ask("predict", self.course.patience.warm, inputs=str(self.inputs),
-                                     outputs=str(self.outputs))
-        with np.load(self.outputs) as file:
-            scores = file["output/" + self.course.graph.outputs[0]]
+        graph, worker = self.course.graph, self.workers[entry.name]
+        self.outputs.unlink(missing_ok=True)  # who writes none must not be taken to have guessed as the one before
+        worker.ask("predict", self.course.patience.warm, inputs=str(self.inputs), outputs=str(self.outputs))
+        try:
+            with np.load(self.outputs) as file:
+                scores = file["output/" + graph.outputs[0]]
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            raise WorkerFailed("protocol", f"left no outputs that can be read: {error}", worker.log_tail()) from None
+        expected = (self.course.case.batch, *graph.spec(graph.outputs[0]).shape)
+        if scores.shape != expected:
+            raise WorkerFailed("protocol", f"gave outputs of shape {scores.shape}, not {expected}", worker.log_tail())
         return np.asarray(scores.argmax(axis=1))
 
     @contextmanager

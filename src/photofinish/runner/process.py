@@ -10,11 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from photofinish.runner.answers import complaint, complaint_of_hello
 from photofinish.runner.watchdog import MARK, kill_carriers
 
 PROTOCOL = 1
-LINE_LIMIT = 64 * 1024 * 1024  # a worker that floods its output is cut off here
+KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
+LINE_LIMIT = 64 * 1024 * 1024  # a worker that floods its output is cut off here,
+LOG_LIMIT = 256 * 1024 * 1024  # or here, if it floods its log
+LOG_KEPT = 64 * 1024  # bytes at the end of a log
 LOG_TAIL = 20
+MESSAGE_LIMIT = 2000  # characters
+LOOK = 5.0  # seconds between two looks at how long the log has become
 
 
 class WorkerFailed(Exception):
@@ -35,7 +41,7 @@ class WorkerProcess:
                  timeout: float = 60.0) -> None:
         self.log = log
         self.mark = mark
-        self._buffer = b""
+        self._buffer = bytearray()
         begin = time.perf_counter()
         with log.open("ab") as sink:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sink,
@@ -43,8 +49,9 @@ class WorkerProcess:
         try:
             self.hello = self._receive(timeout)
             self.start_seconds = time.perf_counter() - begin
-            if self.hello.get("protocol") != PROTOCOL:
-                raise self._failed("protocol", f"speaks protocol {self.hello.get('protocol')}, not {PROTOCOL}")
+            wrong = complaint_of_hello(self.hello, PROTOCOL)
+            if wrong:
+                raise self._failed("protocol", wrong)
         except BaseException:
             self.kill()
             raise
@@ -52,15 +59,25 @@ class WorkerProcess:
     def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """Sends a request and sleeps until the answer. Raises WorkerFailed."""
         assert self._process.stdin is not None
+        self.expect_silence()
         try:
             self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
             self._process.stdin.flush()
         except (BrokenPipeError, OSError):
             raise self._died() from None
         reply = self._receive(timeout)
-        if not reply.get("ok"):
-            raise WorkerFailed(reply.get("kind", "protocol"), str(reply.get("message", reply)), self.log_tail())
+        if reply.get("ok") is not True:
+            kind = reply.get("kind")
+            message = str(reply.get("message", reply))[:MESSAGE_LIMIT]
+            raise WorkerFailed(kind if kind in KINDS else "protocol", message, self.log_tail())
+        wrong = complaint(do, arguments, reply)
+        if wrong:
+            raise self._failed("protocol", wrong)
         return reply
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
 
     def stop(self) -> None:
         """Stops the whole process group and returns once the kernel says that it has stopped."""
@@ -84,31 +101,63 @@ class WorkerProcess:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
+        if self._log_size() > LOG_LIMIT:  # its end says enough, and the disk is wanted for other things
+            self.log.write_bytes(self._log_end())
 
     def log_tail(self) -> str:
+        """The last lines of what it said beside its answers."""
+        return "\n".join(self._log_end().decode(errors="replace").splitlines()[-LOG_TAIL:])
+
+    def _log_end(self) -> bytes:
         try:
-            return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL:])
+            with self.log.open("rb") as file:
+                file.seek(max(0, self._log_size() - LOG_KEPT))
+                return file.read(LOG_KEPT)
         except OSError:
-            return ""
+            return b""
+
+    def _log_size(self) -> int:
+        try:
+            return self.log.stat().st_size
+        except OSError:
+            return 0
+
+    def expect_silence(self) -> None:
+        """Raises WorkerFailed if there is something that nobody asked for: it would pass for the next answer."""
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        if not self._buffer and select.select([descriptor], [], [], 0)[0]:
+            self._buffer += os.read(descriptor, 1 << 20)
+            if not self._buffer:
+                raise self._died()
+        if self._buffer:
+            raise self._failed("protocol", f"said something unasked: {bytes(self._buffer[:80])!r}")
 
     def _receive(self, timeout: float) -> dict[str, Any]:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         deadline = time.monotonic() + timeout
-        while b"\n" not in self._buffer:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            if left <= 0:
                 raise self._failed("hang", f"gave no answer within {timeout:.0f} s")
+            if self._log_size() > LOG_LIMIT:
+                raise self._failed("protocol", f"flooded its log with more than {LOG_LIMIT >> 20} MiB")
+            if not select.select([descriptor], [], [], min(left, LOOK))[0]:
+                continue
             chunk = os.read(descriptor, 1 << 20)
             if not chunk:
                 raise self._died()
             self._buffer += chunk
             if len(self._buffer) > LINE_LIMIT:
                 raise self._failed("protocol", "flooded its output without ending a line")
-        line, self._buffer = self._buffer.split(b"\n", 1)
+        line = bytes(self._buffer[:end])
+        del self._buffer[:end + 1]
         try:
             reply = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._failed("protocol", f"answered something that is not JSON: {line[:80]!r}") from None
         if not isinstance(reply, dict):
             raise self._failed("protocol", f"answered {line[:80]!r} where an object was due")

@@ -1,0 +1,277 @@
+"""Which environment a contender runs in: one that the user named, this Python, one that was made, one to be made.
+
+`resolve` says what is there now and makes nothing; `obtain` makes what is missing.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from ctypes.util import find_library
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from photofinish.environments import cache, headers, interpreters, make, recipes
+from photofinish.environments.contenders import everybody, known
+from photofinish.environments.headers import FrameworkInfo
+from photofinish.environments.make import Listener, Missing
+from photofinish.environments.recipes import Order, spelled
+from photofinish.errors import UsageError
+from photofinish.values import Contender
+
+OWN, GIVEN, MADE = "this Python", "given", "made"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a contender can run. `origin` is one of OWN, GIVEN and MADE; `packages` are empty for OWN, whose record
+    reads them when they are wanted."""
+
+    python: Path
+    framework: FrameworkInfo
+    version: str
+    origin: str = OWN
+    python_version: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """What a result keeps of it: where it came from, and the exact version of everything in it. No path: that
+        would name a person."""
+        if self.origin == OWN:
+            return {"origin": OWN, "python": sys.version.split()[0], "packages": _own_packages()}
+        return {"origin": self.origin, "python": self.python_version, "packages": dict(self.packages)}
+
+
+def may_make() -> bool:
+    """Whether environments are made on demand: PHOTOFINISH_ENVIRONMENTS=never forbids it."""
+    return os.environ.get("PHOTOFINISH_ENVIRONMENTS", "") != "never"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user says about environments: the Pythons of their own, by what contenders call them (torch,
+    torch@2.8.0), and whether others may be made."""
+
+    given: Mapping[str, Path] = field(default_factory=dict)
+    make: bool = field(default_factory=may_make)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Path | str] | Sequence[str] = (), make: bool | None = None) -> "Choice":
+        """From a mapping, or from texts such as "torch=/path/to/venv". Raises UsageError."""
+        pairs = given.items() if isinstance(given, Mapping) else map(_pair, given)
+        return cls({name: _python_at(name, Path(path)) for name, path in pairs}, may_make() if make is None else make)
+
+
+def resolve(contender: Contender, choice: Choice | None = None) -> Environment | Missing:
+    """The environment a contender would run in now, or why there is none. Nothing is made."""
+    found = look(contender, choice or Choice())
+    if not isinstance(found, Order):
+        return found
+    there = cache.read(found.folder)
+    return own(contender) if there is None else _made(there, found.framework)
+
+
+def obtain(contender: Contender, choice: Choice, listener: Listener) -> Environment | Missing:
+    """As `resolve`, but what can be made is made, and held: nobody removes it while this process lives."""
+    found = foresee(contender, choice)
+    if not isinstance(found, Order):
+        return found
+    there = have(found, listener)
+    return there if isinstance(there, Missing) else _made(there, found.framework)
+
+
+def foresee(contender: Contender, choice: Choice) -> Environment | Missing | Order:
+    """What `obtain` will do, as far as can be told before anything is made."""
+    found = look(contender, choice)
+    forbidden = isinstance(found, Order) and not choice.make and cache.read(found.folder) is None
+    return own(contender) if forbidden else found
+
+
+def have(order: Order, listener: Listener) -> cache.Made | Missing:
+    """The environment as ordered, made if it is not there, and held. Older ones that nobody uses make room.
+
+    Raises UsageError if the limit of the cache cannot be read.
+    """
+    most = cache.limit()
+    while (there := cache.hold(order.folder)) is None:
+        made = make.make(order, listener)
+        if isinstance(made, Missing):
+            return made
+    cache.trim(most)
+    return there
+
+
+def look(contender: Contender, choice: Choice) -> Environment | Missing | Order:
+    """The user's environment or this Python, if the contender can run there; else the environment to be had."""
+    settled = _lacking(contender) or _given(contender, choice)
+    if settled is not None:
+        return settled
+    here = own(contender)
+    return here if isinstance(here, Environment) else order_for(contender)
+
+
+def order_for(contender: Contender) -> Order | Missing:
+    """The environment that could be made for a contender, wherever else it may run."""
+    lacking = _lacking(contender)
+    if lacking is not None:
+        return lacking
+    framework = headers.frameworks()[contender.framework]
+    found = recipes.order(contender, framework)
+    if isinstance(found, Order):
+        return found
+    return Missing(f"{framework.title} needs Python {found.python}; none was found on PATH, under pyenv, uv or conda",
+                   f"install one, for example: {_installing(found.python)}")
+
+
+def _lacking(contender: Contender) -> Missing | None:
+    """What the framework needs of the system and does not find there."""
+    framework = headers.frameworks()[contender.framework]
+    lacking = [each for each in recipes.recipe_of(framework, contender.version).system if not _on_system(each)]
+    return Missing(f"{framework.title} needs {' and '.join(lacking)}, which this machine lacks",
+                   f"install it, on Debian with: apt-get install {' '.join(lacking)}") if lacking else None
+
+
+def own(contender: Contender) -> Environment | Missing:
+    """This Python, if it has the framework in the wanted version and what else the contender asks for."""
+    framework = headers.frameworks()[contender.framework]
+    version = installed_version(framework)
+    here = sys.version.split()[0]
+    if version is None:
+        create = f"photofinish env create {spelled(framework, contender.version)}"
+        return Missing(f"{framework.title} is not installed for this Python {here}",
+                       create if contender.version else cure(framework))
+    if not _is(version, contender.version):
+        return Missing(f"{framework.title} {contender.version} is not installed: this Python has {version}",
+                       f"photofinish env create {spelled(framework, contender.version)}")
+    source = _source(contender)
+    if source and importlib.util.find_spec(source.partition(".")[0]) is None:
+        return Missing(f"{source} is not installed for this Python {here}", f"pip install '{framework.builds[source]}'")
+    return Environment(Path(sys.executable), framework, version)
+
+
+def installed_version(framework: FrameworkInfo) -> str | None:
+    """The version this Python would import, found without importing; None if it, or another of its packages, is not
+    there."""
+    try:
+        if importlib.util.find_spec(framework.module) is None:
+            return None
+    except ImportError:
+        return None
+    others = set(framework.packages) - {framework.main}
+    if any(_version(each) is None for each in others):
+        return None
+    return _version(framework.module) or _version(framework.main) or "unknown"
+
+
+def cure(framework: FrameworkInfo) -> str:
+    """The command that makes it available: in this Python where plain pip can do it, else in an environment of its
+    own."""
+    recipe = framework.recipe
+    plain = recipe.build_isolation and not recipe.build_dependencies
+    if plain and SpecifierSet(recipe.python).contains(interpreters.own().version):
+        return "pip install " + " ".join(map(repr, framework.dependencies))
+    return f"photofinish env create {framework.name}"
+
+
+def installed(choice: Choice | None = None) -> list[Contender]:
+    """Every framework that can race here at once, in its default mode: nothing has to be made."""
+    return [contender for contender in everybody() if isinstance(resolve(contender, choice), Environment)]
+
+
+def _given(contender: Contender, choice: Choice) -> Environment | Missing | None:
+    """The user's own environment for it, None if they named none. The one named for a framework serves every version
+    that it has, the one named for a version that version alone."""
+    framework = headers.frameworks()[contender.framework]
+    name = spelled(framework, contender.version)
+    python = choice.given.get(name) or choice.given.get(framework.name)
+    if python is None:
+        return None
+    found = interpreters.examine(python)
+    if found is None:
+        return Missing(f"{python} does not start as a CPython 3", f"name another with --env {name}=PATH")
+    needed = {framework.module: framework.requirement, "numpy": "numpy"}
+    source = _source(contender)
+    if source:
+        needed[source.partition(".")[0]] = framework.builds[source]
+    for module, requirement in needed.items():
+        if not found.has(module):
+            return Missing(f"{python} has no {module}", f"{python} -m pip install '{requirement}'")
+    packages = found.packages()
+    names = (framework.module.replace("_", "-"), framework.main)
+    version = next((packages[each] for each in names if each in packages), "unknown")
+    if _is(version, contender.version):
+        return Environment(python, framework, version, GIVEN, found.version, packages)
+    if name not in choice.given:
+        return None
+    return Missing(f"{python} has {framework.title} {version}, not {contender.version}",
+                   f"name another with --env {name}=PATH")
+
+
+def _made(there: cache.Made, framework: FrameworkInfo) -> Environment:
+    return Environment(there.python, framework, there.version, MADE, there.python_version, there.packages)
+
+
+def _is(version: str, wanted: str) -> bool:
+    """Whether that is the version asked for; "" asks for none."""
+    return not wanted or version.partition("+")[0] == wanted
+
+
+def _source(contender: Contender) -> str:
+    """The package whose model the option `build` asks for, "" without it."""
+    return dict(contender.options).get("build", "").partition(":")[0]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _own_packages() -> dict[str, str]:
+    return interpreters.own().packages()
+
+
+@lru_cache(maxsize=None)
+def _on_system(name: str) -> bool:
+    """Whether there is a program, a library or a Debian package of that name."""
+    if shutil.which(name) or (name.startswith("lib") and find_library(name[3:])):
+        return True
+    if not shutil.which("dpkg-query"):
+        return False
+    told = subprocess.run(["dpkg-query", "--show", "--showformat=${Status}", name], capture_output=True, text=True)
+    return told.stdout.endswith("ok installed")
+
+
+def _installing(requires: str) -> str:
+    """How to get the lowest Python of a range."""
+    least = min((each.version for each in SpecifierSet(requires) if each.operator in (">=", "==", "~=")),
+                key=Version, default="3.11")
+    return f"uv python install {least}" if Version(least) >= Version("3.8") else f"pyenv install {least}"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, path = text.partition("=")
+    if not name or not path:
+        raise UsageError(f"--env {text} does not say which environment is whose", "write --env torch=/path/to/venv")
+    return name, path
+
+
+def _python_at(name: str, path: Path) -> Path:
+    """The interpreter of a virtual environment or of a conda prefix, or the interpreter that was named itself."""
+    known(name.partition("@")[0])
+    place = path.expanduser().absolute()  # not resolved: the link tells Python which environment it is
+    python = place / "bin" / "python" if place.is_dir() else place
+    if not os.access(python, os.X_OK):
+        raise UsageError(f"--env {name}={path}: there is no Python",
+                         "name a virtual environment, a conda prefix or a Python")
+    return python

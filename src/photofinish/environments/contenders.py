@@ -1,0 +1,89 @@
+"""Contenders as users spell them, checked against the headers of the frameworks."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from photofinish.environments import headers
+from photofinish.environments.headers import FrameworkInfo
+from photofinish.errors import UsageError, unknown
+from photofinish.measure import sabotage
+from photofinish.values import Contender, SpellingError
+
+ALL = "all"
+_COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
+_VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
+# Options that every contender has; none listed means any value.
+COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": (), "handicap": (), "fault": sabotage.FAULTS, "at": ()}
+
+
+def expand(*texts: str, device: str = "cpu") -> list[Contender]:
+    """Contenders as spelled in comma-separated lists, with default modes filled in.
+
+    One named twice races against itself (a placebo): the second becomes #2. Raises UsageError.
+    """
+    copies: Counter[Contender] = Counter()
+    contenders = []
+    for text in split(texts):
+        for contender in everybody(device) if text == ALL else [checked(text, device)]:
+            contender = replace(contender, copy=1)
+            copies[contender] += 1
+            contenders.append(replace(contender, copy=copies[contender]))
+    return contenders
+
+
+def split(texts: Sequence[str]) -> list[str]:
+    """The single contenders in comma-separated lists."""
+    return [each.strip() for text in texts for each in _COMMA_OUTSIDE_BRACKETS.split(text) if each.strip()]
+
+
+def everybody(device: str = "cpu") -> Iterator[Contender]:
+    """Every framework that races on the device, in its default mode: what `all` stands for."""
+    for each in headers.frameworks().values():
+        if not each.in_house and device.partition(":")[0] in each.devices:
+            yield Contender(each.name, each.default_mode)
+
+
+def _check_build(framework: FrameworkInfo, value: str) -> None:
+    """Raises UsageError unless `value` is a known package, a colon, and what should be a model of it."""
+    source, _, name = value.partition(":")
+    if source not in framework.builds:
+        raise unknown(f"package with models for {framework.name}", source, framework.builds,
+                      "write build=package:model")
+    if not name:
+        raise UsageError(f"build={value} names no model", f"write build={source}:model")
+
+
+def checked(text: str, device: str = "cpu") -> Contender:
+    """One contender, its framework, mode, options and device known to exist. Raises UsageError."""
+    try:
+        contender = Contender.parse(text.strip())
+    except SpellingError as error:
+        raise UsageError(str(error)) from error
+    framework = known(contender.framework)
+    if contender.version and not _VERSION.fullmatch(contender.version):
+        raise UsageError(f"{contender.version!r} is not a version", f"write {contender.framework}@2.8.0, say")
+    contender = replace(contender, mode=contender.mode or framework.default_mode)
+    if contender.mode not in framework.modes:
+        raise unknown(f"mode of {framework.name}", contender.mode, framework.modes,
+                      f"modes: {', '.join(framework.modes)}")
+    options = {**framework.options, **COMMON_OPTIONS}
+    for option, value in contender.options:
+        if option not in options:
+            raise unknown(f"option of {framework.name}", option, options)
+        allowed = options[option]
+        if allowed and value not in allowed:
+            raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
+        if option == "build":
+            _check_build(framework, value)
+    if device.partition(":")[0] not in framework.devices:
+        raise unknown(f"device of {framework.name}", device, framework.devices)
+    return contender
+
+
+def known(framework: str) -> FrameworkInfo:
+    """What the framework of that name asks for. Raises UsageError."""
+    if framework not in headers.frameworks():
+        raise unknown("framework", framework, headers.frameworks(), "see: photofinish list frameworks")
+    return headers.frameworks()[framework]

@@ -1,0 +1,175 @@
+"""What each framework asks for, read from its file's header without importing it.
+
+Headers are PEP 723 blocks: the Python range and packages any installer understands, and under
+[tool.photofinish] what a race needs to know (title, modes, devices, options) and how an environment is made.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent.parent / "frameworks"
+_HEADER = re.compile(r"^# /// script\n(?P<body>(?:#(?: .*)?\n)+?)# ///$", re.MULTILINE)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kB|MB|GB)")
+_UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
+TASKS = ("train", "infer")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an environment of a framework is made.
+
+    `version` is the range of the framework's versions it is for ("" for the usual one); `build_dependencies` are
+    installed before the rest, which is then built among them if `build_isolation` is off; `system` are programs,
+    libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them.
+    """
+
+    python: str
+    dependencies: tuple[str, ...]
+    version: str = ""
+    build_dependencies: tuple[str, ...] = ()
+    build_isolation: bool = True
+    system: tuple[str, ...] = ()
+    download: int = 0
+    disk: int = 0
+
+
+@dataclass(frozen=True)
+class FrameworkInfo:
+    """A framework as its header describes it. `options` maps a name to its allowed values, none listed
+    meaning any; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands
+    for the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may
+    name to what installs them; `recipes` are for other versions than the usual one; `imported` is what Python
+    imports where that does not follow from the packages; `tasks` are those of a mode that has not all of them."""
+
+    name: str
+    title: str
+    recipe: Recipe
+    modes: tuple[str, ...]
+    devices: tuple[str, ...]
+    options: dict[str, tuple[str, ...]]
+    environment: dict[str, str] = field(default_factory=dict)
+    builds: dict[str, str] = field(default_factory=dict)
+    recipes: tuple[Recipe, ...] = ()
+    imported: str = ""
+    tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def python(self) -> str:
+        return self.recipe.python
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        return self.recipe.dependencies
+
+    @property
+    def default_mode(self) -> str:
+        return self.modes[0]
+
+    def tasks_of(self, mode: str) -> tuple[str, ...]:
+        """What a contender in that mode can be timed at."""
+        return self.tasks.get(mode, TASKS)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The names of its dependencies, without versions."""
+        return tuple(map(package_of, self.dependencies))
+
+    @property
+    def main(self) -> str:
+        """The package whose version is the framework's."""
+        return main_of(self.name, self.dependencies)
+
+    @property
+    def requirement(self) -> str:
+        """What installs the main package."""
+        return next((each for each in self.dependencies if package_of(each) == self.main), self.main)
+
+    @property
+    def module(self) -> str:
+        """What Python imports: the framework's own name if a package starts with it (tensorflow-cpu)."""
+        own = self.name if self.main.startswith(self.name) else self.main.replace("-", "_")
+        return self.imported or own
+
+    @property
+    def in_house(self) -> bool:
+        """True for the referee's reference and the rehearsal: they need nothing but NumPy."""
+        return self.packages == ("numpy",)
+
+
+def main_of(framework: str, dependencies: Sequence[str]) -> str:
+    """Which of a framework's packages has its version: one that is called like it (tensorflow-cpu), else the first."""
+    packages = list(map(package_of, dependencies))
+    return next((each for each in packages if each.startswith(framework)), packages[0] if packages else framework)
+
+
+def package_of(requirement: str) -> str:
+    """The name in a requirement: "mlx" in "mlx[cpu]==0.32.4"."""
+    return re.split(r"[^A-Za-z0-9._-]", requirement)[0]
+
+
+def read_header(path: Path) -> FrameworkInfo:
+    """Raises ValueError, naming the file, if its header is absent or incomplete."""
+    match = _HEADER.search(path.read_text(encoding="utf-8"))
+    if match is None:
+        raise ValueError(f"{path.name} has no `# /// script` header")
+    header: dict[str, Any] = tomllib.loads("\n".join(line[2:] for line in match.group("body").splitlines()))
+    try:
+        own = header["tool"]["photofinish"]
+        usual = _recipe(Recipe(header["requires-python"], tuple(header["dependencies"])), own)
+        unmeasured = replace(usual, download=0, disk=0)
+        name = path.stem.replace("_", "-")
+        return FrameworkInfo(name, own["title"], usual, tuple(own["modes"]), tuple(own["devices"]),
+                             {name: tuple(values) for name, values in own["options"].items()},
+                             own.get("environment", {}), own.get("builds", {}),
+                             tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
+                             own.get("module", ""), _tasks(own))
+    except KeyError as error:
+        raise ValueError(f"the header of {path.name} lacks {error}") from error
+    except ValueError as error:
+        raise ValueError(f"the header of {path.name}: {error}") from error
+
+
+def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
+    """`usual` with what the table in a header says otherwise."""
+    return Recipe(given.get("python", usual.python), tuple(given.get("dependencies", usual.dependencies)),
+                  given.get("version", usual.version),
+                  tuple(given.get("build-dependencies", usual.build_dependencies)),
+                  not given.get("no-build-isolation", not usual.build_isolation),
+                  tuple(given.get("system", usual.system)),
+                  _bytes(given["download"]) if "download" in given else usual.download,
+                  _bytes(given["disk"]) if "disk" in given else usual.disk)
+
+
+def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """`tasks = ["infer"]` holds for every mode, `tasks = { trace = ["infer"] }` for those named. Raises ValueError."""
+    given = own.get("tasks", {})
+    found = given if isinstance(given, dict) else dict.fromkeys(own["modes"], given)
+    wrong = [each for tasks in found.values() for each in tasks if each not in TASKS]
+    if wrong or not set(found) <= set(own["modes"]):
+        raise ValueError(f"tasks are {' and '.join(TASKS)}, of the modes it names, not {given}")
+    return {mode: tuple(tasks) for mode, tasks in found.items()}
+
+
+def _bytes(text: str) -> int:
+    """Raises ValueError."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a size: write 190 MB or 1.5 GB")
+    return int(float(match.group(1)) * _UNITS[match.group(2)])
+
+
+@lru_cache(maxsize=1)
+def frameworks() -> dict[str, FrameworkInfo]:
+    """Every framework that has a file, by name."""
+    files = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
+    return {info.name: info for info in map(read_header, files)}

@@ -1,0 +1,133 @@
+"""The Pythons of this machine: found on PATH, under pyenv, uv and conda, and asked what they are."""
+
+import importlib.machinery
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+NEWEST = "<3.14"  # where a framework states no upper end, its wheels may not be there for anything newer
+PATIENCE = 30.0  # seconds for an interpreter to say what it is
+_NAMES = re.compile(r"python(3(\.\d+)?)?")
+_PROBE = """
+import json, os, platform, sys, sysconfig
+executable = getattr(sys, "_base_executable", None) or sys.executable
+print(json.dumps({"version": platform.python_version().rstrip("+"), "implementation": platform.python_implementation(),
+                  "free": bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "platform": sysconfig.get_platform(),
+                  "base": os.path.realpath(executable), "paths": [each for each in sys.path if each]}))
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python: the program that starts it, the interpreter it is in the end (that of a virtual environment is
+    the one it was made with), and where it looks for modules."""
+
+    python: Path
+    base: Path
+    version: str
+    platform: str
+    paths: tuple[str, ...]
+
+    @property
+    def minor(self) -> str:
+        """"3.11"."""
+        return ".".join(self.version.split(".")[:2])
+
+    def packages(self) -> dict[str, str]:
+        """The name of every installed package, normalised, and its version, in alphabetical order. They are read
+        from this process, so that it does not matter how old the interpreter is."""
+        found: dict[str, str] = {}
+        for each in importlib.metadata.distributions(path=list(self.paths)):
+            name = each.metadata["Name"]
+            if name:  # the first on the path is the one that is imported
+                found.setdefault(canonicalize_name(name), each.version)
+        return dict(sorted(found.items()))
+
+    def has(self, module: str) -> bool:
+        """Whether it would find a module of that name at the top."""
+        return importlib.machinery.PathFinder.find_spec(module, list(self.paths)) is not None
+
+
+def examine(python: Path) -> Interpreter | None:
+    """What a Python is, asked of itself; None if it does not start, or is not the ordinary CPython 3."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    try:
+        run = subprocess.run([str(python), "-I", "-c", _PROBE], capture_output=True, text=True, timeout=PATIENCE,
+                             env=environment)
+        found = json.loads(run.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if found["implementation"] != "CPython" or found["free"]:
+        return None
+    return Interpreter(python, Path(found["base"]), found["version"], found["platform"], tuple(found["paths"]))
+
+
+@lru_cache(maxsize=1)
+def own() -> Interpreter:
+    """The Python that runs this, with the folders it looks in."""
+    found = examine(Path(sys.executable))
+    if found is None:
+        raise RuntimeError(f"{sys.executable} cannot be started again")
+    return replace(found, paths=tuple(filter(None, sys.path)))
+
+
+def choose(requires: str) -> Interpreter | None:
+    """The interpreter for a framework that asks for `requires` (">=3.6,<3.9"): this very version if it is in range,
+    otherwise the newest that is and that wheels can be expected for."""
+    wanted = SpecifierSet(requires)
+    if wanted.contains(own().version):
+        return own()
+    found = [each for each in discovered() if wanted.contains(each.version)]
+    usual = [each for each in found if SpecifierSet(NEWEST).contains(each.version)]
+    return max(usual or found, key=lambda each: Version(each.version), default=None)
+
+
+@lru_cache(maxsize=1)
+def discovered() -> tuple[Interpreter, ...]:
+    """Every Python that can be found, each once."""
+    found: dict[Path, Interpreter] = {}
+    for path in dict.fromkeys(_candidates()):
+        each = examine(path)
+        if each is not None:
+            found.setdefault(each.base, each)
+    return tuple(found.values())
+
+
+def _candidates() -> Iterator[Path]:
+    home = Path.home()
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    for folder in map(Path, os.environ.get("PATH", "").split(os.pathsep)):
+        if folder != pyenv / "shims" and folder.is_dir():  # a shim is a script that may start no Python at all
+            yield from sorted(path for path in folder.iterdir() if _NAMES.fullmatch(path.name))
+    yield from sorted((pyenv / "versions").glob("*/bin/python"))
+    yield from sorted(uv.glob("*/bin/python3"))
+    for prefix in _conda(home):
+        yield from (path for path in [prefix / "bin" / "python"] if path.exists())
+
+
+def _conda(home: Path) -> Iterator[Path]:
+    """The prefixes of conda's environments."""
+    roots = [home / name for name in ("miniconda3", "miniforge3", "mambaforge", "anaconda3")]
+    if os.environ.get("CONDA_EXE"):
+        roots.insert(0, Path(os.environ["CONDA_EXE"]).parent.parent)
+    for root in dict.fromkeys(roots):
+        yield root
+        yield from sorted((root / "envs").glob("*"))
+    try:
+        listed = (home / ".conda" / "environments.txt").read_text().split("\n")
+    except OSError:
+        return
+    yield from (Path(line) for line in listed if line)
