@@ -1,16 +1,10 @@
 """How one layer is written in PyTorch."""
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict
 
+from photofinish.frameworks._common.forward import Native
 
-class Native(NamedTuple):
-    """One layer in PyTorch: an expression of its inputs {0}, {1} and its module {self}, the module's
-    constructor if it needs one, and statements that must follow the constructor."""
-
-    call: str
-    module: str = ""
-    then: Tuple[str, ...] = ()
-
+__all__ = ["Native", "Rules", "plain", "write"]
 
 DEFAULTS: Dict[str, Any] = {  # PyTorch's own: an argument that equals it is not written
     "stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1, "bias": True, "ceil_mode": False,

@@ -1,16 +1,26 @@
 """The statements of a forward."""
 
+import ast
 import re
 from collections import Counter, OrderedDict
 from itertools import chain, groupby
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from photofinish import layers
-from photofinish.frameworks._torch.native import Native
+
+
+class Native(NamedTuple):
+    """One layer in a framework: an expression of its inputs {0}, {1} and its module {self}, the module's
+    constructor if it needs one, and statements that must follow the constructor."""
+
+    call: str
+    module: str = ""
+    then: Tuple[str, ...] = ()
 
 
 class Step(NamedTuple):
-    """One line of a forward: a layer, or a scope of layers that is a class of its own."""
+    """One line of a forward: a layer, or a scope of layers that is a class (or function) of its own. `attribute` is
+    its name in the scope around it."""
 
     kind: Optional[type]
     attribute: str
@@ -21,7 +31,6 @@ class Step(NamedTuple):
 
 
 VARIABLES = ["x", "y", "z", "u", "v", "w"] + ["x{}".format(i) for i in range(1, 1000)]
-BINARY = (layers.Add, layers.Multiply, layers.Scale)  # their text is nested as an argument of a call only
 # New memory that the backward does not read. A view of it (Slice, Select, Flatten ...) is not in here, and what
 # something else still reads, through a view or not, is never overwritten: it is read twice.
 SPARE = (layers.Conv, layers.ConvTranspose, layers.Linear, layers.BatchNorm, layers.Add)
@@ -31,9 +40,11 @@ ENDS = (layers.Relu, layers.LeakyRelu, layers.Elu, layers.Clip, layers.Swish, la
 class Forward:
     """The statements of a forward. A variable is used again once its tensor is read no more, which reads
     well and frees memory as hand-written code does; what is read once, by the next line, is nested in it;
-    a ReLU or an addition overwrites its input where nobody else needs it."""
+    a ReLU or an addition overwrites its input where nobody else needs it. `training` is the condition that
+    what exists in training only stands under."""
 
-    def __init__(self, steps: Sequence[Step], inputs: Dict[str, str], outputs: Sequence[str]) -> None:
+    def __init__(self, steps: Sequence[Step], inputs: Dict[str, str], outputs: Sequence[str],
+                 training: str = "self.training") -> None:
         back = Step(None, "", Native("return " + ", ".join("{%d}" % i for i in range(len(outputs)))),
                     tuple(outputs), ())
         steps = list(steps) + ([back] if outputs else [])
@@ -49,7 +60,7 @@ class Forward:
             for step, following in zip(block, block[1:] + [None]):  # type: ignore[list-item]
                 self._add(step, following)
             if training_only:
-                self.lines[begin:] = ["if self.training:"] + ["    " + line for line in self.lines[begin:]]
+                self.lines[begin:] = ["if {}:".format(training)] + ["    " + line for line in self.lines[begin:]]
                 missing = [self.variable[name] for step in block for name in step.outputs if name in outputs]
                 self.lines += ["else:"] + ["    {} = None".format(name) for name in missing] if missing else []
 
@@ -86,11 +97,16 @@ class Forward:
             return False
         added_to = following.kind is layers.Add and name in self.spare
         summand = step.kind is layers.Scale and following.kind is layers.Add
-        bare = step.kind in BINARY and not summand and not _is_argument(
+        bare = not summand and _is_binary(text) and not _is_argument(
             following.native.call, following.inputs.index(name))
         whole = step.kind in ENDS and following.outputs and following.kind is not layers.Add
         return (len(step.outputs) == 1 and self.reads[name] == 1
                 and not added_to and not bare and not whole and len(text) <= 64)
+
+
+def _is_binary(text: str) -> bool:
+    """Whether an expression is a sum or a product, which needs parentheses unless it stands alone."""
+    return isinstance(ast.parse(text, mode="eval").body, ast.BinOp)
 
 
 def _is_argument(call: str, index: int) -> bool:

@@ -1,0 +1,1 @@
+"""What several frameworks' parts share: writing a graph as source, and layouts with the channels last."""
