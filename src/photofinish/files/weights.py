@@ -159,7 +159,7 @@ def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.n
                  for layer, each in leaves.items() for leaf in each]
     wanted = {}
     for name, place in keras_weights.places(graph, SimpleNamespace(variables=variables), names).items():
-        shape = place.native(np.empty(place.shape, np.bool_)).shape
+        shape = place.native(np.empty(place.layout.shape, np.bool_)).shape
         wanted[name] = Wanted((place.variable.path,), shape, place.canonical)
     return Reading(wanted, {_keras_path(path, leaves): array for path, array in found.items()}, "", beyond)
 

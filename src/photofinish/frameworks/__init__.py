@@ -44,7 +44,8 @@ class Unsupported(Exception):
 
 class Contestant:
     """One framework in one worker process. Created after import; verbs are called in this order:
-    build, put, feed, then train_step or infer.
+    build, put, feed, then train_step or infer. Where the header says that a mode has the task `infer` alone, train_step
+    and gradients raise Unsupported.
 
     All arrays that cross this interface are NumPy, in canonical layout (batch axis first, channels
     first) and canonical names: "parameter/<name>", "state/<name>", "<slot>/<parameter>", "step".
@@ -121,9 +122,14 @@ class Contestant:
         return {}
 
 
+def module_of(framework: str) -> str:
+    """What the file of a framework is called: a dash in the name is an underscore there (keras-jax: keras_jax.py)."""
+    return framework.replace("-", "_")
+
+
 def native_source(framework: str, graph: Graph) -> str:
     """The native code of a graph, as `photofinish show --as` prints it. Raises Unsupported."""
-    module = importlib.import_module("{}.{}".format(__name__, framework))
+    module = importlib.import_module("{}.{}".format(__name__, module_of(framework)))
     if not hasattr(module, "native_source"):
         raise Unsupported("{} has no printed form".format(framework))
     return module.native_source(graph)  # type: ignore[no-any-return]
@@ -131,12 +137,13 @@ def native_source(framework: str, graph: Graph) -> str:
 
 def names() -> List[str]:
     """The frameworks that have a file here, without importing any; `_name.py` is a part of another file."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    found = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    return sorted(name.replace("_", "-") for name in found)
 
 
 def load(name: str) -> Type[Contestant]:
     """Imports the framework's file (and so the framework) and returns its Contestant."""
-    module = importlib.import_module("{}.{}".format(__name__, name))
+    module = importlib.import_module("{}.{}".format(__name__, module_of(name)))
     return module.Contestant  # type: ignore[no-any-return]
 
 

@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from photofinish import frameworks, optimizers
 from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
+from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._torch.shipped import Shipped
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks._torch.weights import Place, places
@@ -36,7 +37,6 @@ __all__ = ["Contestant", "native_source"]
 
 FLOATS = {"float32": torch.float32, "float64": torch.float64}
 SLOTS = {"velocity": "momentum_buffer", "moment1": "exp_avg", "moment2": "exp_avg_sq"}
-SWITCHES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 FACTS = {"version": "__version__", "git": "version.git_version", "threads": "get_num_threads",
          "interop_threads": "get_num_interop_threads", "cpu_capability": "backends.cpu.get_cpu_capability",
          "onednn": "backends.mkldnn.is_available", "cuda": "version.cuda", "cudnn": "backends.cudnn.version",
@@ -52,28 +52,10 @@ QUIET = (  # what torch.compile says of PyTorch's own code (as of its way around
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed")
 
 
-def _find(path: str) -> Any:
-    """A dotted name under torch, or None where this version lacks it."""
-    found = torch
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
-
-
 def _ask(path: str) -> Any:
     """What PyTorch says of itself, or None."""
-    found = _find(path)
+    found = on_torch.find(torch, path)
     return found() if callable(found) else found
-
-
-def _be_strict() -> None:
-    """Float32 operations compute in float32: neither TF32 nor bfloat16, whichever way the version spells it."""
-    for path in ("backends.cuda.matmul", "backends.cudnn"):  # first, or the older switches contradict the newer
-        if hasattr(_find(path), "allow_tf32"):
-            _find(path).allow_tf32 = False
-    for path in SWITCHES:
-        if hasattr(_find("backends." + path), "fp32_precision"):
-            _find("backends." + path).fp32_precision = "ieee"
 
 
 def _filename(graph: Graph) -> str:
@@ -169,15 +151,13 @@ class Contestant(frameworks.Contestant):
             warnings.filterwarnings("ignore", message=message)
         torch.manual_seed(setup.seed)
         if setup.regime == "matched":
-            torch.set_num_threads(setup.threads)
-            torch.set_flush_denormal(True)  # before a thread is made, which inherits it: XLA and TensorFlow always do
-            _be_strict()
+            on_torch.match(torch, setup.threads)
 
     def facts(self) -> Dict[str, Any]:
         return dict(
             {name: _ask(path) for name, path in FACTS.items()}, precision=self.setup.precision, layout=self.layout,
             device=torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu",
-            float32={path: _find("backends.{}.fp32_precision".format(path)) for path in SWITCHES},
+            float32=on_torch.float32(torch),
             optimizer="torch.optim with foreach and fused as PyTorch chooses",
             **(self.shipped.facts() if self.shipped else {}))
 
@@ -316,9 +296,7 @@ class Contestant(frameworks.Contestant):
                 if tensor is not None}
 
     def device_memory(self) -> Optional[Dict[str, int]]:
-        if self.device.type == "cpu":
-            return None
-        return {"now": torch.cuda.memory_allocated(self.device), "peak": torch.cuda.max_memory_allocated(self.device)}
+        return on_torch.device_memory(torch, self.device)
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from photofinish.frameworks import Unsupported
+from photofinish.frameworks import Unsupported, module_of
 from photofinish.graph import Graph
 from photofinish.layers import Scan
 
@@ -52,14 +52,19 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "") -> str:
     return digest.hexdigest()
 
 
+def _file(framework: str) -> str:
+    return f"frameworks/{module_of(framework)}.py"
+
+
 def _parts(framework: str) -> list[str]:
     """The packages beside the framework's file that it takes its parts from."""
-    return re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / f"frameworks/{framework}.py").read_text())
+    return re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / _file(framework)).read_text())
 
 
 def _writer(framework: str) -> str | None:
-    """The part that writes graphs out, if the framework has one."""
-    return next((part for part in _parts(framework) if (PACKAGE / f"frameworks/{part}/source.py").exists()), None)
+    """The part whose `source` writes graphs out for the framework, if there is one."""
+    found = re.findall(r"from photofinish\.frameworks\.(_\w+)\.source import", (PACKAGE / _file(framework)).read_text())
+    return found[0] if found else None
 
 
 def _text(writer: str, graph: Graph, mode: str) -> str:
@@ -85,7 +90,7 @@ def _families(graph: Graph) -> Iterator[str]:
 def _driving(framework: str) -> frozenset[str]:
     """The paths of the framework's file and of what it imports, but for what writes source."""
     optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(framework)]
-    return _imported([f"frameworks/{framework}.py", *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
+    return _imported([_file(framework), *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
 
 
 @lru_cache(maxsize=None)
@@ -94,7 +99,7 @@ def _interpreting(framework: str, families: frozenset[str]) -> frozenset[str]:
     has a file of the same name in layers/ and in the framework's part."""
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
     parts = [f"frameworks/{part}" for part in _parts(framework)]
-    wanted = [f"frameworks/{framework}.py", *DRIVERS]
+    wanted = [_file(framework), *DRIVERS]
     wanted += [f"{room}/{family}.py" for family in families for room in ("layers", *parts)]
     wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / part).glob("*.py")
                if path.stem not in known]

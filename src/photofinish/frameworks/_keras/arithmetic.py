@@ -3,7 +3,9 @@
 import numpy as np
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Printed, Rules, Use, call, native_axes
+from photofinish.frameworks._common.channels_last import native_axes
+from photofinish.frameworks._common.text import call
+from photofinish.frameworks._keras.use import Printed, Rules, Use
 
 
 def _concat(use: Use) -> Printed:

@@ -3,7 +3,8 @@
 from typing import Union
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Printed, Rules, Use, call, square
+from photofinish.frameworks._common.text import call, square
+from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.frameworks._keras.windows import padding, zero_padding
 from photofinish.layers import Spec
 

@@ -1,7 +1,8 @@
 """Products with a weight, and tables that are looked up or added."""
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Rules, call
+from photofinish.frameworks._common.text import call
+from photofinish.frameworks._keras.use import Rules
 
 RULES: Rules = {
     layers.Linear: lambda use: [use.keras("Dense", use.layer.features, use_bias=None if use.layer.bias else False)],

@@ -1,11 +1,10 @@
-"""Losses: what each is called in TensorFlow, as a function of the texts of target and prediction.
-
-An expression of values, one or more, whose mean is the loss.
-"""
+"""Losses: what each is called in TensorFlow, as a function of the texts of target and prediction (an expression of
+values, one or more, whose mean is the loss), and in Keras, as an object that compile() takes."""
 
 from typing import Callable, Dict
 
 from photofinish import layers
+from photofinish.frameworks._common.text import call
 
 
 def _cross_entropy(layer: layers.SoftmaxCrossEntropy, target: str, logits: str) -> str:
@@ -26,11 +25,25 @@ COMPILED: Dict[type, Callable[..., str]] = {  # what stands in for a loss that X
     layers.CTC: lambda layer, target, logits: "dense_ctc_loss({}, {})".format(target, logits),
 }
 
+
+def _cross_entropy_object(layer: layers.SoftmaxCrossEntropy) -> str:
+    if layer.label_smoothing:
+        return call("SmoothedCrossEntropy", layer.label_smoothing, ignored=layer.ignore)
+    return call("keras.losses.SparseCategoricalCrossentropy", from_logits=True, ignore_class=layer.ignore)
+
+
+OBJECTS: Dict[type, Callable[..., str]] = {
+    layers.SoftmaxCrossEntropy: _cross_entropy_object,
+    layers.BinaryCrossEntropy: lambda layer: "keras.losses.BinaryCrossentropy(from_logits=True)",
+    layers.CTC: lambda layer: "CTC()",
+}
+
 LIMITS = {
     layers.SoftmaxCrossEntropy: "labels to ignore are left out by a product; smoothed ones are written out for every "
                                 "class",
-    layers.CTC: "the kernel is infinite where all alignments pass a symbol less likely than float32's least number; "
-                "XLA cannot compile it: there TensorFlow's dense algorithm stands in, in float32 only",
+    layers.CTC: "contender tensorflow has TensorFlow's kernel, infinite where all alignments pass a symbol less likely "
+                "than float32's least number; XLA cannot compile it: there, as in Keras' own loss, TensorFlow's dense "
+                "algorithm stands in, in float32 only",
 }
 
 HELPERS = {
@@ -68,5 +81,34 @@ def counted_cross_entropy(labels, logits, smoothing, ignored):
         each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
     share = tf.cast(counted, logits.dtype)
     return each * share / tf.reduce_mean(share)
+''',
+}
+
+PORTABLE = {
+    "CTC": '''
+class CTC(keras.losses.Loss):
+    """As keras.losses.CTC, but that one hands PyTorch its labels as floats, which PyTorch refuses."""
+
+    def call(self, labels, logits):
+        return keras.losses.ctc(ops.cast(labels, "int32"), logits)
+''',
+    "SmoothedCrossEntropy": '''
+class SmoothedCrossEntropy(keras.losses.Loss):
+    """Cross entropy of numbered classes with label smoothing: Keras has that for one-hot labels only. Positions whose
+    label is `ignored` count for nothing, the others so much more that the mean is theirs."""
+
+    def __init__(self, smoothing, ignored=None):
+        super().__init__()
+        self.smoothing, self.ignored = smoothing, ignored
+
+    def call(self, labels, logits):
+        labels, share = ops.cast(labels, "int32"), 1.0
+        if self.ignored is not None:
+            counted = labels != self.ignored
+            labels, share = ops.where(counted, labels, 0), ops.cast(counted, logits.dtype)
+            share /= ops.mean(share)
+        wanted = ops.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
+        wanted = wanted * (1 - self.smoothing) + self.smoothing / logits.shape[-1]
+        return ops.categorical_crossentropy(wanted, logits, from_logits=True) * share
 ''',
 }

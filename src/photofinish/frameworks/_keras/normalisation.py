@@ -1,7 +1,8 @@
 """Normalisations."""
 
 from photofinish import layers
-from photofinish.frameworks._keras.use import Rules, call
+from photofinish.frameworks._common.text import call
+from photofinish.frameworks._keras.use import Rules
 
 RULES: Rules = {
     layers.BatchNorm: lambda use: [use.keras(
@@ -16,26 +17,27 @@ RULES: Rules = {
 
 LIMITS = {
     layers.BatchNorm: "the running variance counts n in training, and is converted to n - 1 where the layer says so",
-    layers.LayerNorm: "Keras computes it of moments, products and sums: TensorFlow has no kernel for it",
-    layers.LocalResponseNorm: "a window of an even size, or float64, is a sum of slices: TensorFlow's operation has "
-                              "neither",
+    layers.LayerNorm: "on TensorFlow and JAX, which have no kernel for it, of moments, products and sums",
+    layers.LocalResponseNorm: "a sum of slices; in contender tensorflow, its operation where the window is odd",
 }
 
-HELPERS = {
-    "LocalResponseNorm": '''
+_LOCAL_RESPONSE_NORM = '''
 class LocalResponseNorm(layers.Layer):
-    """Divides by a power of the mean square of the channels around. TensorFlow's own has no float64, and only
-    windows with a middle."""
+    """Divides by a power of the mean square of the channels around.{why}"""
 
     def __init__(self, size, alpha, beta, bias, **options):
         super().__init__(**options)
         self.size, self.alpha, self.beta, self.bias = size, alpha, beta, bias
 
     def call(self, x):
-        if self.size % 2 and x.dtype != tf.float64:
-            return tf.nn.local_response_normalization(x, self.size // 2, self.bias, self.alpha / self.size, self.beta)
-        squares = tf.pad(x * x, ((0, 0), (0, 0), (0, 0), ((self.size - 1) // 2, self.size // 2)))
+{kernel}\
+        squares = ops.pad(x * x, ((0, 0), (0, 0), (0, 0), ((self.size - 1) // 2, self.size // 2)))
         total = sum(squares[..., i:i + x.shape[-1]] for i in range(self.size))
         return x * (self.bias + self.alpha / self.size * total) ** -self.beta
-''',
-}
+'''
+HELPERS = {"LocalResponseNorm": _LOCAL_RESPONSE_NORM.format(
+    why=" TensorFlow's own has no float64, and only\n    windows with a middle.", kernel='''\
+        if self.size % 2 and x.dtype != tf.float64:
+            return tf.nn.local_response_normalization(x, self.size // 2, self.bias, self.alpha / self.size, self.beta)
+''')}
+PORTABLE = {"LocalResponseNorm": _LOCAL_RESPONSE_NORM.format(why="", kernel="")}

@@ -4,7 +4,9 @@ import numpy as np
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._keras.use import Printed, Rules, Use, call, show, square
+from photofinish.frameworks._common.text import call, show, square
+from photofinish.frameworks._common.windows import shares
+from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.frameworks._keras.windows import padding, zero_padding
 
 
@@ -19,21 +21,15 @@ def _max_pool(use: Use) -> Printed:
 def _average_pool(use: Use) -> Printed:
     layer = use.layer
     same, amounts = padding(use)
-    if not np.any(amounts) or (same and not layer.count_padding):
+    lopsided = use.backend == "torch" and any(first != last for first, last in amounts)  # Keras counts it there, too
+    if not np.any(amounts) or (same and not layer.count_padding and not lopsided):
         return [use.keras("AveragePooling2D", square(layer.kernel), strides=square(layer.stride), padding=same)]
     # Keras divides by the whole window once the image is padded: put the divisors right at the edges
-    shares, ends = [], []
-    for axis, letter in enumerate("HW"):
-        first, last, size = layer.padding[axis], layer.padding[2 + axis], use.spec.size(letter)
-        starts = np.arange(use.out.size(letter)) * layer.stride[axis] - first
-        stops = starts + layer.kernel[axis]
-        low, high = (-first, size + last) if layer.count_padding else (0, size)
-        shares.append((layer.kernel[axis] / (np.minimum(stops, high) - np.maximum(starts, low))).tolist())
-        ends.append((first, max(0, int(stops[-1]) - size)))
+    down, across = shares(layer, use.spec, use.out)
     pool = call("layers.AveragePooling2D", square(layer.kernel), strides=square(layer.stride), name=use.name)
-    edges = [] if set(shares[0] + shares[1]) == {1.0} else [
-        "layers.Rescaling(np.outer({}, {})[..., None], name={})({{0}})".format(*shares, show(use.name + ".edges"))]
-    return zero_padding(use, (ends[0], ends[1])) + [pool + "({0})"] + edges
+    edges = [] if set(down + across) == {1.0} else [
+        "layers.Rescaling(np.outer({}, {})[..., None], name={})({{0}})".format(down, across, show(use.name + ".edges"))]
+    return zero_padding(use, amounts) + [pool + "({0})"] + edges
 
 
 def _adaptive_average_pool(use: Use) -> Printed:

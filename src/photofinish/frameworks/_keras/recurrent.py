@@ -2,7 +2,8 @@
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._keras.use import Printed, Rules, Use, call, identifier, show
+from photofinish.frameworks._common.text import call, show
+from photofinish.frameworks._keras.use import Printed, Rules, Use, identifier
 
 
 def _scan(use: Use) -> Printed:
@@ -37,9 +38,9 @@ def _gru(use: Use) -> Printed:
 RULES: Rules = {layers.Scan: _scan, layers.LSTM: _lstm, layers.GRU: _gru}
 
 LIMITS = {
-    layers.LSTM: "a while loop of matrix products on a CPU and under XLA, cuDNN's on a GPU; two biases are a subclass "
+    layers.LSTM: "a loop of matrix products on a CPU and under XLA, cuDNN's on a GPU; two biases are a subclass "
                  "whose kernels see their sum",
-    layers.GRU: "a while loop of matrix products on a CPU, under XLA and where the reset gate comes first, cuDNN's on "
+    layers.GRU: "a loop of matrix products on a CPU, under XLA and where the reset gate comes first, cuDNN's on "
                 "a GPU",
 }
 

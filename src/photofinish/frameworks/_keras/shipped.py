@@ -13,7 +13,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
-from photofinish.frameworks._keras.use import call, native_shape
+from photofinish.frameworks._common.channels_last import Layout, native_shape
+from photofinish.frameworks._common.text import call
 from photofinish.frameworks._keras.weights import Place, places
 from photofinish.graph import Graph
 
@@ -76,7 +77,8 @@ class Shipped:
             trained = sum(int(np.prod(each.shape)) for each in model.trainable_variables)
             self.differences = differences(graph, why, trained, _macs(model), kinds)
             found = {"{}/{}".format("parameter" if each.trainable else "state", each.path):
-                     Place(each, tuple(each.shape)) for each in model.variables if each.dtype.startswith("float")}
+                     Place(each, Layout(tuple(each.shape)))
+                     for each in model.variables if each.dtype.startswith("float")}
             self.weights = {name: place.variable.numpy() for name, place in found.items()}
         return found
 

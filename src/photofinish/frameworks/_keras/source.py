@@ -3,13 +3,19 @@
 import re
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-import numpy as np
-
 from photofinish import layers
-from photofinish.frameworks import Unsupported, flattened_order
+from photofinish.frameworks import Unsupported
+from photofinish.frameworks._common.channels_last import (
+    feature_orders,
+    native_shape,
+    owns,
+    reorders,
+    shared_nodes,
+)
+from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras import losses, optimizers
-from photofinish.frameworks._keras.table import HELPERS, RULES
-from photofinish.frameworks._keras.use import Use, call, identifier, native_axes, native_shape, show
+from photofinish.frameworks._keras.table import RULES, helpers
+from photofinish.frameworks._keras.use import Use, identifier, layer_name
 from photofinish.graph import Graph, Loss, Node
 from photofinish.optimizers import SGD, Optimizer
 
@@ -17,55 +23,18 @@ from photofinish.optimizers import SGD, Optimizer
 MODES: Dict[str, Optional[Dict[str, Any]]] = {"eager": None, "graph": {}, "xla": {"jit_compile": True}}
 PLAIN = SGD()
 IMPORTS = (("keras.", "import keras"), ("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"),
-           ("layers.", "from keras import layers"), ("ops.", "from keras import ops"))
-
-
-def feature_orders(graph: Graph) -> Dict[str, np.ndarray]:
-    """Tensors whose features lie in another order than the canonical one, because an image was flattened
-    channels last: native feature i is canonical feature order[i]. Absent: the canonical order.
-
-    Only layers whose parameters can be permuted instead may see such a tensor: where another one would (a Slice),
-    the flattened image is transposed first (`Writer` prints a Permute) and the tensor is not in here.
-    """
-    fixed = {term.prediction for term in graph.losses}  # labels count classes
-    shared = shared_nodes(graph)
-    for node in reversed(graph.nodes):
-        own = node.layer.parameters(*graph.input_specs(node))
-        follows = isinstance(node.layer, (layers.Elementwise, layers.BatchNorm, layers.Flatten)) and all(
-            each.feature_axis is not None for each in own)
-        permutable = isinstance(node.layer, layers.Linear) and owns(node) and node.name not in shared
-        if not (follows or permutable) or (follows and node.outputs[0] in fixed):
-            fixed.update(node.inputs)
-    orders: Dict[str, np.ndarray] = {}
-    for node in graph.nodes:
-        (tensor, spec), target = (node.inputs[0], graph.spec(node.inputs[0])), node.outputs[0]
-        if isinstance(node.layer, layers.Flatten) and len(spec.axes) > 1:
-            order = flattened_order(spec.shape, spec.axes, native_axes(spec.axes))
-            if target not in fixed and np.any(np.diff(order) != 1):
-                orders[target] = order
-        elif isinstance(node.layer, (layers.Elementwise, layers.BatchNorm, layers.Flatten)) and tensor in orders:
-            orders[target] = orders[tensor]
-    return orders
-
-
-def owns(node: Node) -> bool:
-    """True unless the node's parameters are another node's (tied weights)."""
-    return all(name == "{}.{}".format(node.name, own) for own, name in node.parameters)
-
-
-def shared_nodes(graph: Graph) -> Set[str]:
-    """The nodes whose parameters other nodes use too."""
-    return {name.rpartition(".")[0] for node in graph.nodes for own, name in node.parameters
-            if name != "{}.{}".format(node.name, own)}
+           ("torch.", "import torch"), ("layers.", "from keras import layers"), ("ops.", "from keras import ops"))
 
 
 class Writer:
-    """Prints the layers of a graph, one line each. `prefix` comes before the names of its layers."""
+    """Prints the layers of a graph, one line each. `prefix` comes before the names of its layers; `backend` is the one
+    that the code runs on, where it is not written in TensorFlow's own operations."""
 
-    def __init__(self, graph: Graph, mode: str, prefix: str = "") -> None:
+    def __init__(self, graph: Graph, mode: str, prefix: str = "", backend: str = "") -> None:
         self.graph = graph
         self.mode = mode
         self.prefix = prefix
+        self.backend = backend
         self.orders = feature_orders(graph)
         self.variables = self._variables()
         self.shared = shared_nodes(graph)
@@ -78,7 +47,7 @@ class Writer:
             for tensor in node.inputs:
                 readers.setdefault(tensor, []).append(position)
         kept = set(self.graph.outputs) | {term.prediction for term in self.graph.losses}
-        names, taken = {}, set(HELPERS)  # type: Dict[str, str], Set[str]
+        names, taken = {}, set(helpers(self.backend))  # type: Dict[str, str], Set[str]
         passing = {node.outputs[0] for position, node in enumerate(self.graph.nodes)
                    if len(node.outputs) == 1 and node.outputs[0] not in kept
                    and readers.get(node.outputs[0]) == [position + 1]}
@@ -108,9 +77,9 @@ class Writer:
     def _node(self, node: Node) -> List[str]:
         if type(node.layer) not in RULES:
             raise Unsupported("{}: Keras has no {} here".format(node.name, type(node.layer).__name__))
-        use = Use(self.graph, node, self.prefix + node.name, self.mode)
-        use.transposed = isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders and bool(
-            np.any(np.diff(flattened_order(use.spec.shape, use.spec.axes, native_axes(use.spec.axes))) != 1))
+        use = Use(self.graph, node, layer_name(self.prefix + node.name, self.backend), self.mode, self.backend)
+        use.transposed = isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders and reorders(
+            use.spec)
         expressions = RULES[type(node.layer)](use) if owns(node) else [self._tied(use)]
         if isinstance(node.layer, layers.Scan):
             self.bodies.append(self._step(use))
@@ -143,14 +112,14 @@ class Writer:
             use.name, type(use.layer).__name__, source.name, type(source.layer).__name__))
 
     def _step(self, use: Use) -> str:
-        body = Writer(use.layer.body, self.mode, use.name + ".")
+        body = Writer(use.layer.body, self.mode, use.name + ".", self.backend)
         tensors = ["[{}]".format(", ".join(body.variables[name] for name in names))
                    for names in ([name for name, _ in use.layer.body.inputs], use.layer.body.outputs)]
         lines = body.input_lines() + body.node_lines() + ["return keras.Model({}, {})".format(*tensors)]
-        return "".join(body.bodies) + _function(identifier(use.name + ".step"), [], lines)
+        return "".join(body.bodies) + function(identifier(use.name + ".step"), [], lines)
 
 
-def _function(name: str, arguments: Sequence[str], lines: Sequence[str], decorator: str = "") -> str:
+def function(name: str, arguments: Sequence[str], lines: Sequence[str], decorator: str = "") -> str:
     body = "\n".join("    " + line if line else "" for line in lines)
     return "\n{}def {}({}):\n{}\n".format(decorator + "\n" if decorator else "", name, ", ".join(arguments), body)
 
@@ -186,51 +155,66 @@ def _gradients(graph: Graph) -> List[str]:
             "gradients = tape.gradient(loss, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)"]
 
 
+class Module:
+    """What every printed module has: the function that builds the model, the names by which steps call it, and above it
+    the helpers and imports that the text turns out to need."""
+
+    def __init__(self, graph: Graph, mode: str, shipped: str = "", backend: str = "") -> None:
+        self.graph = graph
+        self.backend = backend
+        self.writer = Writer(graph, mode, backend=backend)
+        of = self.writer.variables
+        self.inputs = [of[name] for name, _ in graph.inputs]
+        self.targets = [of[name] for name, _ in graph.targets]
+        self.argument = self.inputs[0] if len(self.inputs) == 1 else "[{}]".format(", ".join(self.inputs))
+        only_training = {name for node in graph.nodes if node.training_only for name in node.outputs}
+        wanted = list(dict.fromkeys(graph.outputs + tuple(term.prediction for term in graph.losses)))
+        inferred = [name for name in graph.outputs if name not in only_training]
+        split = set(wanted) != set(inferred)  # inference leaves something out
+        lines = self.writer.input_lines() + self.writer.node_lines()
+        lines += (["training = " + self._model(wanted), "inference = " + self._model(inferred),
+                   "return training, inference"] if split else ["return " + self._model(wanted)])
+        if shipped:
+            output = "{{{}: shipped.output}}".format(show(graph.outputs[0]))
+            split, lines = False, ["shipped = " + shipped, "return keras.Model(shipped.input, {})".format(output)]
+        self.inference = "inference" if split else "model"
+        self.parts = [function("build", [], lines),
+                      "\n{} = build()\n".format("model, inference" if split else "model")]
+
+    def _model(self, names: Sequence[str]) -> str:
+        outputs = ", ".join("{}: {}".format(show(name), self.writer.variables[name]) for name in names)
+        return "keras.Model({}, {{{}}})".format(self.argument, outputs)
+
+    def text(self, title: str, before: str = "") -> str:
+        """The whole module; `before` stands above the imports."""
+        text = "\n".join(self.writer.bodies + self.parts)
+        above = "\n".join(code for name, code in helpers(self.backend).items()
+                          if re.search(r"\b{}\(".format(name), text))
+        imports = "\n".join(line for use, line in IMPORTS if use in above + text)
+        return '"""{}, printed by Photofinish."""\n\n{}{}\n\nGRAPH = "{}"\n\n{}{}'.format(
+            title, before, imports, self.graph.digest, above + "\n" if above else "", text)
+
+
 def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph", shipped: str = "") -> str:
     """A module with `model` and `infer`; `loss_of` where the graph has a loss; `optimizer` and `train_step`
     unless the optimizer is None. `shipped` is the code of another model of one input and one output, to stand in its
     place. Raises Unsupported, naming the layer.
     """
-    writer = Writer(graph, mode)
-    of = writer.variables
-    inputs = [of[name] for name, _ in graph.inputs]
-    targets = [of[name] for name, _ in graph.targets]
-    argument = inputs[0] if len(inputs) == 1 else "[{}]".format(", ".join(inputs))
-    only_training = {name for node in graph.nodes if node.training_only for name in node.outputs}
-    wanted = list(dict.fromkeys(graph.outputs + tuple(term.prediction for term in graph.losses)))
-    inferred = [name for name in graph.outputs if name not in only_training]
-
-    def keras_model(names: Sequence[str]) -> str:
-        outputs = ", ".join("{}: {}".format(show(name), of[name]) for name in names)
-        return "keras.Model({}, {{{}}})".format(argument, outputs)
-
-    lines = writer.input_lines() + writer.node_lines()
-    split = set(wanted) != set(inferred)  # inference leaves something out
+    module = Module(graph, mode, shipped)
     options = MODES[mode]
     decorator = "" if options is None else call("@tf.function", **options).replace("()", "")
-    lines += (["training = " + keras_model(wanted), "inference = " + keras_model(inferred),
-               "return training, inference"] if split else ["return " + keras_model(wanted)])
-    if shipped:
-        output = "{{{}: shipped.output}}".format(show(graph.outputs[0]))
-        split, lines = False, ["shipped = " + shipped, "return keras.Model(shipped.input, {})".format(output)]
-    parts = [_function("build", [], lines),
-             "\n{} = build()\n".format("model, inference" if split else "model")]
     if graph.losses:
-        parts.append(_function("loss_of", ["outputs"] + targets, [
-            "return " + " + ".join(_loss(term, of[term.target], mode) for term in graph.losses)]))
+        module.parts.append(function("loss_of", ["outputs"] + module.targets, ["return " + " + ".join(
+            _loss(term, module.writer.variables[term.target], mode) for term in graph.losses)]))
     if graph.losses and optimizer is not None:
-        parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(
+        module.parts.append("\noptimizer = {}\noptimizer.build(model.trainable_variables)\n".format(
             optimizers.written(optimizer)))
-        parts.append(_function("train_step", inputs + targets, [
+        module.parts.append(function("train_step", module.inputs + module.targets, [
             "with tf.GradientTape() as tape:",
-            "    loss = loss_of(model({}, training=True), {})".format(argument, ", ".join(targets)),
+            "    loss = loss_of(model({}, training=True), {})".format(module.argument, ", ".join(module.targets)),
             *_gradients(graph),
             "optimizer.apply(gradients, model.trainable_variables)",
             "return loss"], decorator))
-    parts.append(_function("infer", inputs, ["return {}({}, training=False)".format(
-        "inference" if split else "model", argument)], decorator))
-    text = "\n".join(writer.bodies + parts)
-    helpers = "\n".join(code for name, code in HELPERS.items() if re.search(r"\b{}\(".format(name), text))
-    imports = "\n".join(line for use, line in IMPORTS if use in helpers + text)
-    return '"""A Keras model and its training step, printed by Photofinish."""\n\n{}\n\nGRAPH = "{}"\n\n{}{}'.format(
-        imports, graph.digest, helpers + "\n" if helpers else "", text)
+    module.parts.append(function("infer", module.inputs, ["return {}({}, training=False)".format(
+        module.inference, module.argument)], decorator))
+    return module.text("A Keras model and its training step")

@@ -1,44 +1,23 @@
 """How one layer is written in Keras. Images are laid out NHWC."""
 
-import json
 import keyword
 import re
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List
 
+from photofinish.frameworks._common.text import call
 from photofinish.graph import Graph, Node
-from photofinish.layers import Spec
 
 
-def native_axes(axes: str) -> str:
-    """Channels last: "CHW" -> "HWC"."""
-    return axes.replace("C", "") + "C" if "C" in axes else axes
-
-
-def native_shape(spec: Spec) -> Tuple[int, ...]:
-    return tuple(spec.size(axis) for axis in native_axes(spec.axes))
-
-
-def show(value: Any) -> str:
-    """A Python literal, strings in double quotes."""
-    return json.dumps(value) if isinstance(value, str) else repr(value)
-
-
-def call(function: str, *arguments: Any, **options: Any) -> str:
-    """The text of a call; options that are None are left out."""
-    given = [show(each) for each in arguments]
-    given += ["{}={}".format(key, show(value)) for key, value in options.items() if value is not None]
-    return "{}({})".format(function, ", ".join(given))
-
-
-def square(pair: Sequence[int], default: int = 0) -> Any:
-    """Keras' spelling of a size per axis: one number if they agree, None if that is the default."""
-    return tuple(pair) if pair[0] != pair[1] else (pair[0] if pair[0] != default else None)
+def layer_name(name: str, backend: str) -> str:
+    """What the Keras layer of a node is called. Where Keras runs on PyTorch, no name of a parameter may hold a dot."""
+    return name.replace(".", "-") if backend else name
 
 
 class Use:
-    """One use of a layer, to be printed: its layer, specs, name, and the mode it will run in."""
+    """One use of a layer, to be printed: its layer, specs, name, the mode it will run in, and the backend that the code
+    is written for (none: TensorFlow's own operations)."""
 
-    def __init__(self, graph: Graph, node: Node, name: str, mode: str) -> None:
+    def __init__(self, graph: Graph, node: Node, name: str, mode: str, backend: str = "") -> None:
         self.layer: Any = node.layer
         self.node = node
         self.specs = graph.input_specs(node)
@@ -46,6 +25,7 @@ class Use:
         self.out = graph.spec(node.outputs[0])
         self.name = name
         self.mode = mode
+        self.backend = backend
         self.transposed = False  # a Flatten that must transpose first
 
     def keras(self, kind: str, *arguments: Any, **options: Any) -> str:
@@ -61,8 +41,8 @@ class Use:
 Printed = List[str]
 Rules = Dict[type, Callable[[Use], Printed]]
 RESERVED = {  # names of the printed module
-    "x", "GRAPH", "keras", "layers", "ops", "np", "tf", "build", "model", "inference", "optimizer", "loss_of",
-    "train_step", "infer", "outputs", "loss", "tape", "gradients", "values", "variable"}
+    "x", "GRAPH", "keras", "layers", "ops", "os", "np", "tf", "torch", "build", "model", "inference", "optimizer",
+    "loss_of", "train_step", "infer", "outputs", "loss", "tape", "gradients", "values", "variable"}
 
 
 def identifier(name: str) -> str:

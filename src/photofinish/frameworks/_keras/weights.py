@@ -5,8 +5,9 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 import numpy as np
 
 from photofinish import layers
+from photofinish.frameworks._common.channels_last import Layout, feature_orders
 from photofinish.frameworks._keras.convolution import is_depthwise
-from photofinish.frameworks._keras.source import feature_orders
+from photofinish.frameworks._keras.use import layer_name
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
 
@@ -17,27 +18,16 @@ RECURRENT_NAMES = {"kernel": "input_weight", "recurrent_kernel": "recurrent_weig
 
 
 class Place:
-    """Where the array of a parameter or state lives: a Keras variable and the way to and from its layout.
+    """Where the array of a parameter or state lives: a Keras variable and the layout it has there. Where several arrays
+    share a variable, `row` says which row of it this one is."""
 
-    A canonical array is put in native feature order, seen in the shape `view`, and its axes permuted. Where several
-    arrays share a variable, `row` says which row of it this one is.
-    """
-
-    def __init__(self, variable: Any, shape: Tuple[int, ...], view: Optional[Tuple[int, ...]] = None,
-                 axes: Tuple[int, ...] = (), feature_axis: Optional[int] = None,
-                 order: Optional[np.ndarray] = None, row: Optional[int] = None) -> None:
+    def __init__(self, variable: Any, layout: Layout, row: Optional[int] = None) -> None:
         self.variable = variable
+        self.layout = layout
         self.row = row
-        self.shape = shape
-        self.view = view or shape
-        self.axes = axes or tuple(range(len(self.view)))
-        self.feature_axis = feature_axis or 0
-        self.order = None if feature_axis is None else order
 
     def native(self, array: np.ndarray) -> np.ndarray:
-        if self.order is not None:
-            array = array.take(self.order, self.feature_axis)
-        return array.reshape(self.view).transpose(self.axes)
+        return self.layout.native(array)
 
     def store(self, array: np.ndarray, variable: Any) -> None:
         """Puts a canonical array into its variable, or into one like it (a slot)."""
@@ -50,9 +40,7 @@ class Place:
 
     def canonical(self, array: np.ndarray) -> np.ndarray:
         """What is this array's of the values of its variable, or of one like it."""
-        array = np.asarray(array) if self.row is None else np.asarray(array)[self.row]
-        array = array.transpose(np.argsort(self.axes)).reshape(self.shape)
-        return array if self.order is None else array.take(np.argsort(self.order), self.feature_axis)
+        return self.layout.canonical(np.asarray(array) if self.row is None else np.asarray(array)[self.row])
 
 
 def _owners(graph: Graph, prefix: str = "") -> Iterator[Tuple[str, Node, Spec, Optional[np.ndarray]]]:
@@ -114,7 +102,13 @@ def places(graph: Graph, model: Any, names: Optional[Dict[str, str]] = None) -> 
                 isinstance(layer, layers.Recurrent) and own.endswith("_weight")):
             axes = (1, 0)
         for row, own in enumerate(held):
+            axis = declared[own].feature_axis
             found["{}/{}.{}".format(group, path, own)] = Place(
-                variable, declared[own].shape, view, axes, declared[own].feature_axis, order,
+                variable, Layout(declared[own].shape, axes, view, axis or 0, None if axis is None else order),
                 row if len(held) > 1 else None)
     return found
+
+
+def undotted(graph: Graph) -> Dict[str, str]:
+    """What Keras calls each layer of the graph where names may hold no dots (`layer_name`)."""
+    return {name: layer_name(name, "any") for name, _, _, _ in _owners(graph)}

@@ -1,31 +1,23 @@
 """What the windows of a convolution or pool ask of the padding."""
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from photofinish.frameworks._keras.use import Printed, Use, call, square
-
-Amounts = Tuple[Tuple[int, int], Tuple[int, int]]
+from photofinish.frameworks._common.text import call, square
+from photofinish.frameworks._common.windows import Amounts, amounts
+from photofinish.frameworks._keras.use import Printed, Use
 
 
 def padding(use: Use, dilation: Sequence[int] = (1, 1)) -> Tuple[Optional[str], Amounts]:
     """The amounts ((top, bottom), (left, right)) to pad, and Keras' `padding` option: "same" where that is
-    exactly these amounts.
-
-    Trailing padding is what the windows read: rows that none reads are left out, and those that a last
-    window reads beyond the layer's own padding (ceil) are put in.
-    """
-    amounts: List[Tuple[int, int]] = []
+    exactly these amounts."""
+    found = amounts(use.layer, use.spec, use.out, dilation)
     same = []
     for axis, letter in enumerate("HW"):
-        size, count, stride = use.spec.size(letter), use.out.size(letter), use.layer.stride[axis]
-        span = (count - 1) * stride + dilation[axis] * (use.layer.kernel[axis] - 1) + 1
-        first = use.layer.padding[axis]
-        amounts.append((first, max(0, span - first - size)))
-        total = max(0, span - size)
-        same.append(count == -(-size // stride) and amounts[axis] == (total // 2, total - total // 2))
-    return "same" if all(same) and np.any(amounts) else None, (amounts[0], amounts[1])
+        size, count, total = use.spec.size(letter), use.out.size(letter), sum(found[axis])
+        same.append(count == -(-size // use.layer.stride[axis]) and found[axis] == (total // 2, total - total // 2))
+    return "same" if all(same) and np.any(found) else None, found
 
 
 def zero_padding(use: Use, amounts: Amounts) -> Printed:
