@@ -95,7 +95,7 @@ def commands(order: Order, uv: str | None) -> Iterator[list[str]]:
             yield [*install, *OLD_PYTHON_TOOLS[order.interpreter.minor]]
     if order.recipe.build_dependencies:
         yield [*install, *order.recipe.build_dependencies]
-    if uv:
+    if uv and order.interpreter.minor not in OLD_PYTHON_TOOLS:  # for which uv cannot do it
         install.append("--compile-bytecode")  # now, and not by the first process that imports it: a race times imports
     if not order.recipe.build_isolation:
         install.append("--no-build-isolation")

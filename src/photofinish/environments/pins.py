@@ -11,10 +11,8 @@ No hashes and no addresses: what is pinned is the version, wherever it comes fro
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from photofinish.environments.headers import package_of
-
 FOLDER = Path(__file__).parent / "locks"
-INSTALLERS = ("pip", "setuptools", "uv", "wheel")  # not pinned unless they were asked for
+INSTALLERS = ("pip", "uv")  # what brought the packages is none of them
 _HEAD = "# {name}, Python {minor}\n# made of: {requirements}\n"
 
 
@@ -36,9 +34,8 @@ def read(name: str, requirements: Sequence[str], minor: str) -> tuple[str, ...]:
 
 def write(name: str, requirements: Sequence[str], minor: str, packages: Mapping[str, str]) -> Path:
     """Writes the lock of an environment and returns where. Raises OSError."""
-    asked = set(map(package_of, requirements))
     lines = [f"{package}=={version.partition('+')[0]}\n"  # 2.13.0+cpu is a build of the version 2.13.0
-             for package, version in sorted(packages.items()) if package not in INSTALLERS or package in asked]
+             for package, version in sorted(packages.items()) if package not in INSTALLERS]
     path = path_of(name)
     path.parent.mkdir(exist_ok=True)
     path.write_text(_head(name, requirements, minor) + "".join(lines), encoding="utf-8")
