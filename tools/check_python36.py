@@ -17,7 +17,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "photofinish"
 ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "data", "values", "metrics",
          "frameworks", "measure", "worker")
 FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"},
-                      "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}}  # else the file's name
+                      "keras_tensorflow": {"tensorflow", "keras"}, "keras_torch": {"torch", "keras"},
+                      "keras_jax": {"jax", "keras"}, "jax": {"jax", "flax", "optax"},
+                      "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}, "_onnx/model": {"onnx"},
+                      "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"}}  # else the file's name
 
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
                  "importlib.resources", "tomllib", "zoneinfo"}

@@ -40,7 +40,10 @@ def commands() -> str:
     root = click.Context(photofinish, info_name="photofinish", max_content_width=WIDTH, terminal_width=WIDTH)
     parts = [COMMANDS, _entry(root)]
     for name, command in photofinish.commands.items():
-        parts.append(_entry(click.Context(command, root, name, max_content_width=WIDTH, terminal_width=WIDTH)))
+        context = click.Context(command, root, name, max_content_width=WIDTH, terminal_width=WIDTH)
+        parts.append(_entry(context))
+        for inner, each in (command.commands.items() if isinstance(command, click.Group) else ()):
+            parts.append(_entry(click.Context(each, context, inner, max_content_width=WIDTH, terminal_width=WIDTH)))
     return "\n".join(parts)
 
 
@@ -97,7 +100,8 @@ def _cell(found: support.Support) -> str:
 
 
 def _titles() -> list[str]:
-    return [environments.frameworks()[name].title for name in support.frameworks()]
+    return [environments.frameworks()[name].title + (" (inference)" if support.tasks(name) == ("infer",) else "")
+            for name in support.frameworks()]
 
 
 def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -4,16 +4,17 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from photofinish import machine, models
+from photofinish.environments import TASKS, Choice
 from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import find_entries, make_case, one_of, open_course, own_weights
+from photofinish.runner.arrange import find_entries, left_out, make_case, one_of, open_course, own_weights
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
@@ -22,11 +23,11 @@ from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session, judged
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import Accuracy, Certificate, Failure, Progress, Race
+from photofinish.values import Accuracy, Certificate, Failure, Progress, Race, Skip
 
-TASKS = ("train", "infer")
 DEFAULT_STORE = Path(".photofinish")
 Listener = Callable[[Progress], None]
+Places = Mapping[str, Path | str] | Sequence[str]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,37 +43,49 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          weights: Path | str | None = None, optimizer: str = "", regime: str = "matched", device: str = "cpu",
          threads: int | None = None, budget: float = 300.0, precision: float = 0.01, margin: float = 0.02,
          launches: int | None = None, certify: bool = True, store: Path | str | None = None,
-         seed: int | None = None, listener: Listener | None = None,
-         timeout: float | None = None, command: str | None = None) -> Outcome:
-    """Races contenders on one model and judges them, one Result per task.
+         seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
+         command: str | None = None, environments: Places = (), make_environments: bool | None = None) -> Outcome:
+    """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
+    train) is left out of that race, which says so.
 
     `shape` is channels first without the batch; `weights` a file of the user's own (drawn otherwise);
     `budget` in seconds for everything after set-up;
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
-    `timeout` the seconds of running time after which a silent worker counts as hung.
+    `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
+    framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
     for each in tasks:
         one_of("task", each, TASKS)
-    entries = find_entries(contenders, device)
+    choice = Choice.of(environments, make_environments)
+    graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
+    given = own_weights(weights, model, graph)
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    entries, absent = find_entries(contenders, device, choice, listener)
     if len(entries) < 2:
         raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
                                                         "see: photofinish list contenders")
-    graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
-    given = own_weights(weights, model, graph)
+    skipped = {each: absent + skips for each, skips in left_out(tasks, entries).items()}
+    entries = [entry for entry in entries if set(entry.tasks) & set(tasks)]
     cases = {each: replace(case, task=each) for each in tasks}
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
     seed = secrets.randbelow(2**31) if seed is None else seed
     created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     session_name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
     told = command or "photofinish " + shlex.join(sys.argv[1:])
-    races = {each: Race(f"{session_name}-{each}", cases[each], tuple(entry.name for entry in entries), margin, created,
-                        told, machine.facts()) for each in tasks}
+    facts = machine.facts()
+    homes = {entry.name: entry.home.record() for entry in entries if entry.home is not None}
+    races = {each: Race(f"{session_name}-{each}", cases[each],
+                        tuple(entry.name for entry in entries if each in entry.tasks), margin, created, told, facts,
+                        skipped=skipped[each], environments=homes) for each in tasks}
     for begun in races.values():
         kept.begin(begun, session_name)
     with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout,
                      given) as course:
+        for each, skips in skipped.items():
+            for skip in skips:
+                course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
+                                         skip.contender, each))
         session = Session(course, kept, races, budget, precision, launches)
         notary = Notary(course, sys.executable, kept) if certify else None
         try:
@@ -99,19 +112,20 @@ class Verification:
 def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...] | None = None,
            classes: int | None = None, weights: Path | str | None = None, reduced: bool = False,
            regime: str = "matched", device: str = "cpu", threads: int | None = None,
-           store: Path | str | None = None, seed: int = 0,
-           listener: Listener | None = None, timeout: float | None = None) -> Verification:
+           store: Path | str | None = None, seed: int = 0, listener: Listener | None = None,
+           timeout: float | None = None, environments: Places = (),
+           make_environments: bool | None = None) -> Verification:
     """Certifies contenders without timing them; `weights` is a file of the user's own, to prove it with these;
-    `reduced` takes the model at reduced depth and size.
+    `reduced` takes the model at reduced depth and size; `environments` and `make_environments` are as in `race`.
 
     Certificates earned before under the same conditions are taken from the store. Raises UsageError.
     """
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
     given = own_weights(weights, model, graph)
-    entries = find_entries(contenders, device)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener)
     certificates: list[Certificate] = []
-    failures: list[Failure] = []
+    failures = [_not_tried(each) for each in absent]
 
     def record(task: str | None, kind: str, *records: Any) -> None:
         if kind == "failures":
@@ -143,7 +157,8 @@ class Accuracies:
 def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequence[str] = (), *,
              batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
              device: str = "cpu", threads: int | None = None, store: Path | str | None = None,
-             listener: Listener | None = None, timeout: float | None = None) -> Accuracies:
+             listener: Listener | None = None, timeout: float | None = None, environments: Places = (),
+             make_environments: bool | None = None) -> Accuracies:
     """Counts how often each contender's first guess is right on the pictures in `data`/<class>/, prepared as the
     model's source prepares them. Raises UsageError.
     """
@@ -153,9 +168,9 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
         raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
     pictures = images.find(Path(data), output.size("C"))
     given = own_weights(weights, model, graph)
-    entries = find_entries(contenders, device)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    failures: list[Failure] = []
+    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener)
+    failures = [_not_tried(each) for each in absent]
 
     def record(task: str | None, kind: str, *records: Any) -> None:
         failures.extend(records)
@@ -165,6 +180,10 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
         found = Prediction(course).run(prepared, len(pictures))
     counted = judge_guesses(found, [each.label for each in pictures])
     return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(failures))
+
+
+def _not_tried(skip: Skip) -> Failure:
+    return Failure(skip.contender, "missing", skip.reason, phase="environment", command=skip.cure)
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
@@ -197,5 +216,7 @@ def load(session: str = "last", store: Path | str | None = None) -> Outcome:
 def _recorder(store: Store, races: dict[str, Race]) -> Recorder:
     def record(task: str | None, kind: str, *records: object) -> None:
         for each in races if task is None else (task,):
-            store.append(races[each].id, kind, *records)
+            skipped = {skip.contender for skip in races[each].skipped}
+            store.append(races[each].id, kind,
+                         *(record for record in records if getattr(record, "contender", "") not in skipped))
     return record

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from photofinish import environments
+from photofinish.frameworks import module_of
 from photofinish.graph import Graph
 from photofinish.layers import KINDS, Layer, layer_fields
 
@@ -22,15 +23,23 @@ NO_RULE = "nobody has written it for this framework"
 
 @dataclass(frozen=True)
 class Support:
-    """`level`: native (the framework's own layer or operation), lowered (made of several) or absent."""
+    """`level`: native (the framework's own layer or operation), lowered (made of several) or absent; of a model,
+    `tasks` are what it can be timed at."""
 
     level: str
     reason: str = ""
+    tasks: tuple[str, ...] = ()
 
 
 def frameworks() -> list[str]:
     """The frameworks that race, by name."""
     return [info.name for info in environments.frameworks().values() if not info.in_house]
+
+
+def tasks(framework: str) -> tuple[str, ...]:
+    """What some mode of the framework can be timed at."""
+    info = environments.frameworks()[framework]
+    return tuple(task for task in environments.TASKS if any(task in info.tasks_of(mode) for mode in info.modes))
 
 
 def of_layer(framework: str, kind: type[Layer]) -> Support:
@@ -44,13 +53,16 @@ def of_layer(framework: str, kind: type[Layer]) -> Support:
 
 
 def of_model(framework: str, graph: Graph) -> Support:
-    """How the framework has a model: as well as the worst of its layers, whose reasons are told."""
-    found = {kind: of_layer(framework, kind) for kind in sorted(set(kinds(graph)), key=lambda kind: kind.__name__)}
+    """How the framework has a model: as well as the worst of its layers, whose reasons are told. What only training
+    has does not count where the framework trains nothing."""
+    able = tasks(framework)
+    used = sorted(set(kinds(graph, training="train" in able)), key=lambda kind: kind.__name__)
+    found = {kind: of_layer(framework, kind) for kind in used}
     level = max((each.level for each in found.values()), key=LEVELS.index, default="native")
     if level == "native":
-        return Support(level)
+        return Support(level, tasks=able)
     return Support(level, "; ".join(f"{kind.__name__}: {each.reason}" for kind, each in found.items()
-                                    if each.level == level))
+                                    if each.level == level), able)
 
 
 def matrix() -> dict[str, dict[str, Support]]:
@@ -58,24 +70,28 @@ def matrix() -> dict[str, dict[str, Support]]:
     return {name: {framework: of_layer(framework, KINDS[name]) for framework in frameworks()} for name in sorted(KINDS)}
 
 
-def kinds(graph: Graph) -> Iterator[type[Layer]]:
-    """The kinds of a graph's layers and losses, those of graphs inside it included."""
-    for layer in [node.layer for node in graph.nodes] + [term.layer for term in graph.losses]:
+def kinds(graph: Graph, training: bool = True) -> Iterator[type[Layer]]:
+    """The kinds of a graph's layers, those of graphs inside it included; with `training`, its losses' too."""
+    nodes = [node.layer for node in graph.nodes if training or not node.training_only]
+    for layer in nodes + [term.layer for term in graph.losses if training]:
         yield type(layer)
         for value in layer_fields(layer).values():
             if isinstance(value, Graph):
                 yield from kinds(value)
 
 
-def told(found: Support) -> dict[str, str]:
+def told(found: Support) -> dict[str, Any]:
     """As JSON."""
-    return {"level": found.level, "reason": found.reason}
+    return {"level": found.level, "reason": found.reason, "tasks": list(found.tasks)}
+
+
+def part(framework: str) -> str:
+    """The package that the framework's own file takes the forms of its layers from, found without importing either."""
+    source = (environments.FOLDER / f"{module_of(framework)}.py").read_text(encoding="utf-8")
+    return str(re.findall(r"from photofinish\.frameworks\.(_(?!common)\w+)", source)[0])
 
 
 @lru_cache(maxsize=None)
 def _family(framework: str, name: str) -> Any:
-    """The framework's file of a family of layers, found without importing the framework: in the package that the
-    framework's own file takes its parts from."""
-    source = (environments.FOLDER / f"{framework}.py").read_text(encoding="utf-8")
-    part = re.findall(r"from photofinish\.frameworks\.(_\w+)", source)[0]
-    return importlib.import_module(f"photofinish.frameworks.{part}.{name}")
+    """The framework's file of a family of layers."""
+    return importlib.import_module(f"photofinish.frameworks.{part(framework)}.{name}")

@@ -204,7 +204,8 @@ class Certificate:
 
     `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
     each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
-    graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses.
+    graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
+    is the proof of a contender that runs inference and nothing else.
     """
 
     contender: str
@@ -219,6 +220,7 @@ class Certificate:
     seconds: float = 0.0
     versions: Dict[str, str] = field(default_factory=dict)
     differences: Tuple[Tuple[str, str, str], ...] = ()
+    forward_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,11 +250,22 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Skip:
+    """A contender that was asked for and is left out of a race: why, and what would put it right."""
+
+    contender: str
+    reason: str
+    cure: str = ""
+
+
+@dataclass(frozen=True)
 class Race:
     """Everything recorded of one race: raw figures only, every summary is computed when read.
 
     `looks` are the numbers of launches after which the plan looked at the result and could have
-    stopped on it; none for a number fixed beforehand. The verdict's level depends on them.
+    stopped on it; none for a number fixed beforehand. The verdict's level depends on them. Whoever is `skipped` is none
+    of the `contenders`. `environments` are those the contenders ran in: "origin" (this Python, given by the user, or
+    made), "python" and "packages", with exact versions.
     """
 
     id: str
@@ -271,6 +284,8 @@ class Race:
     failures: Tuple[Failure, ...] = ()
     certificates: Tuple[Certificate, ...] = ()
     audit: Tuple[Finding, ...] = ()
+    skipped: Tuple[Skip, ...] = ()
+    environments: Dict[str, Dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -344,9 +359,9 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a long job tells whoever watches it. `stage` is "environment", "certify", "launch", "block",
-    "plan", "predict", "failure" or "done"; `total` None means not known yet. `estimates` are the running seconds
-    per step by contender; `seconds_left` is against the budget."""
+    """What a long job tells whoever watches it. `stage` is "environment", "making" (how far an installer is, in bytes),
+    "certify", "launch", "block", "plan", "predict", "failure" or "done"; `total` None means not known yet. `estimates`
+    are the running seconds per step by contender; `seconds_left` is against the budget."""
 
     stage: str
     text: str = ""

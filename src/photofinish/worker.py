@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Optional
 
 from photofinish.measure import system
 
@@ -38,13 +38,13 @@ class Worker:
             self.contestant = Sabotaged(self.contestant, sabotage)
         return {"seconds": imported - begin, "facts": self.contestant.facts()}
 
-    def build(self, graph: str, batch: int, optimizer: Dict[str, Any]) -> Dict[str, Any]:
+    def build(self, graph: str, batch: int, optimizer: Optional[Dict[str, Any]]) -> Dict[str, Any]:
         """Makes the native model of the graph in that JSON file. Answers with how it differs, if it is another."""
         from photofinish.graph import Graph
         from photofinish.optimizers import optimizer_from_json
         self.graph = Graph.from_json(json.loads(Path(graph).read_text()))
         begin = time.perf_counter()
-        self.contestant.build(self.graph, batch, optimizer_from_json(optimizer))
+        self.contestant.build(self.graph, batch, optimizer and optimizer_from_json(optimizer))
         return {"seconds": time.perf_counter() - begin, "differences": self.contestant.differences()}
 
     def weights(self, state: str, batches: str, count: int) -> Dict[str, Any]:
@@ -78,23 +78,30 @@ class Worker:
         from photofinish.measure import probes
         return {"probes": probes.run(self.contestant)}
 
-    def prove(self, folder: str, label: str) -> Dict[str, Any]:
+    def prove(self, folder: str, label: str, forward_only: bool = False) -> Dict[str, Any]:
         """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`."""
         from photofinish.measure import proof
-        return {"written": proof.run(lambda: self.contestant, Path(folder), label)}
+        written = proof.run(lambda: self.contestant, Path(folder), label, forward_only=forward_only)
+        return {"written": written}
 
     def predict(self, inputs: str, outputs: str) -> Dict[str, Any]:
         """Runs inference on the batch in one file and writes the outputs to another."""
+        return self.verb("infer", inputs, outputs)
+
+    def verb(self, name: str, given: str, result: str) -> Dict[str, Any]:
+        """Calls one of VERBS on the arrays in a file (a batch; canonical state for `put`; nothing for `get`) and writes
+        those that come of it to another."""
         import numpy as np
-        with np.load(inputs) as file:
-            batch = self.contestant.feed(dict(file))
-        np.savez(outputs, **self.contestant.read(self.contestant.infer(batch)))
+        with np.load(given) as file:
+            arrays = dict(file)
+        found = VERBS[name](self.contestant, arrays)
+        np.savez(result, **found)
         return {}
 
-    def confirm(self, folder: str, label: str) -> Dict[str, Any]:
+    def confirm(self, folder: str, label: str, forward_only: bool = False) -> Dict[str, Any]:
         """Runs the few exercises by which one reference confirms another."""
         from photofinish.measure import proof
-        return {"written": proof.confirm(lambda: self.contestant, Path(folder), label)}
+        return {"written": proof.confirm(lambda: self.contestant, Path(folder), label, forward_only)}
 
     def free_runs(self, folder: str, label: str) -> Dict[str, Any]:
         """Runs the free runs of the reference that `prove` leaves out."""
@@ -103,12 +110,28 @@ class Worker:
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
-                                                      "predict", "confirm", "free_runs")}
+                                                      "predict", "confirm", "free_runs", "verb")}
+
+
+def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
+    contestant.put(arrays)
+    return {}
+
+
+VERBS: Dict[str, Callable[[Any, Dict[str, Any]], Dict[str, Any]]] = {
+    "put": _put,
+    "get": lambda contestant, arrays: contestant.get(),
+    "gradients": lambda contestant, batch: contestant.gradients(contestant.feed(batch)),
+    "infer": lambda contestant, batch: contestant.read(contestant.infer(contestant.feed(batch))),
+    "train_step": lambda contestant, batch: contestant.read(contestant.train_step(contestant.feed(batch))),
+}
 
 
 def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
     """The reply to one request: {"ok": true, ...} or {"ok": false, "kind": ..., "message": ...}."""
     name = request.pop("do")
+    if name not in COMMANDS:
+        return {"ok": False, "kind": "unsupported", "message": "there is no request {}".format(name)}
     system.reset_peak_memory()
     try:
         reply = COMMANDS[name](worker, **request)

@@ -81,6 +81,7 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", "torch:eager[layout=nhwc],fake"], ["'nhwc'", "contiguous", "channels_last"]),
     (["race", "resnet18", "-c", "torch:eager[layout"], ["is not a contender", "framework:mode"]),
     (["race", "resnet18", "-c", "fake"], ["two contenders"]),
+    (["race", "resnet18", "-c", "fake,fake:forward"], ["two contenders", "inference only", "--task infer"]),
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
     (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),
     (["race", "resnet18", "-c", FAKES, "--regime", "mached"], ["'mached'", "did you mean matched?"]),
@@ -107,6 +108,8 @@ def refused(run: Any, *said: str) -> None:
     (["verify", "resnet18", "-c", "torch:xla"], ["'xla'", "eager, compile"]),
     (["report"], ["no race has been run", "photofinish race"]),
     (["show", "resnt18"], ["did you mean resnet18"]),
+    (["show", "resnet18", "--output", "resnet18.onnx"], ["--output writes an ONNX model", "--as onnx"]),
+    (["show", "resnet18", "--as", "onxn"], ["did you mean onnx?"]),
     (["show", "resnet18", "--as", "torhc"], ["'torhc'", "did you mean torch?"]),
     (["list", "model"], ["'model'", "did you mean models?"]),
     (["list", "models", "--task", "recommendatoin"], ["'recommendatoin'", "did you mean recommendation"]),
@@ -242,8 +245,9 @@ def test_what_is_listed_of_a_model_says_what_it_takes_and_who_has_it(command: Co
     assert [(each["axes"], each["shape"]) for each in graph["inputs"]] == [("TC", [2708, 1433]), ("TU", [2708, 2708])]
     support = listed["dlrm_small"]["support"]["tensorflow"]
     assert support["level"] == "lowered" and "EmbeddingBag" in support["reason"]
-    native = {"level": "native", "reason": ""}
-    assert listed["resnet18"]["support"] == {"tensorflow": native, "torch": native}
+    support = listed["resnet18"]["support"]
+    assert support["torch"] == support["tensorflow"] == {"level": "native", "reason": "", "tasks": ["train", "infer"]}
+    assert support["openvino"] == {"level": "native", "reason": "", "tasks": ["infer"]}
     text = command("list", "models").out
     assert "Recommendation" in text and "arXiv 1708.05031" in text and "user, item" in text
 
@@ -278,7 +282,7 @@ def test_frameworks_and_contenders_are_listed(command: Command) -> None:
     frameworks = {each["name"]: each for each in json.loads(command("list", "frameworks", "--json").out)}
     assert set(frameworks) == set(environments.frameworks())
     for each in frameworks.values():
-        assert each["version"] or each["install"].startswith("pip install ")
+        assert each["version"] or each["install"].startswith(("pip install ", "photofinish env create "))
     names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
     assert [environments.checked(name).name for name in names] == names
     assert all(name in command("list", "contenders").out for name in names)

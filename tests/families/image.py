@@ -12,6 +12,7 @@ from photofinish import layers
 from photofinish.graph import Tensor, loss, record
 from photofinish.layers import SoftmaxCrossEntropy, Spec
 from photofinish.vocabulary import (
+    average_pool,
     batch_norm,
     concat,
     conv,
@@ -22,6 +23,7 @@ from photofinish.vocabulary import (
     leaky_relu,
     linear,
     local_response_norm,
+    max_pool,
     pad,
     relu,
     scale,
@@ -65,6 +67,9 @@ ON_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
     "pad-by-nothing": lambda x: pad(x, 0),
     "crop-of-a-sum": lambda x: pad(x + conv(x, 4, 3), -1),
     "crop-a-copy-of-what-is-kept": lambda x: concat(pad(x, (-1, -1, 0, 0)), conv(x, 2, 2, padding=0)),
+    "pad-then-max-pool": lambda x: max_pool(pad(conv(x, 4, 1, bias=True), 1), 3, 2),
+    "pad-then-average-pool": lambda x: average_pool(pad(x, (1, 0, 1, 2)), 3, 2),
+    "crop-and-pad-then-take-every-other": lambda x: average_pool(pad(x, (-1, -1, 1, 1)), 1, 2),
     "slice": lambda x: slice_axis(x, 1, 3),
     "slice-height": lambda x: slice_axis(x, 2, 7, axis="H"),
     "slice-width": lambda x: slice_axis(x, 0, 4, axis="W"),

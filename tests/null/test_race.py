@@ -83,6 +83,30 @@ def test_one_launch_serves_both_tasks(tmp_path: Path) -> None:
     assert all({block.task for block in result.race.blocks} == {result.race.case.task} for result in results)
 
 
+FORWARD = "fake:forward[noise=0.01,step=0.012]"
+
+
+def test_who_trains_nothing_races_in_inference_alone(tmp_path: Path) -> None:
+    field = [FAST, SLOW, FORWARD]
+    train, infer = api.race(MODEL, field, ["train", "infer"], launches=2, seed=1, store=tmp_path, batch=8)
+    assert train.race.contenders == (FAST, SLOW) and infer.race.contenders == (FAST, SLOW, FORWARD)
+    (skip,) = train.race.skipped
+    assert (skip.contender, skip.reason) == (FORWARD, "it runs inference only") and infer.race.skipped == ()
+    assert {block.contender for block in infer.race.blocks} == {FAST, SLOW, FORWARD}
+    for kind in ("blocks", "phases", "certificates", "audit", "warm_ups"):  # nothing of it in a race it is not in
+        assert {each.contender for each in getattr(train.race, kind)} == {FAST, SLOW}, kind
+    assert {each.contender: each.forward_only for each in infer.race.certificates} == {
+        FAST: False, SLOW: False, FORWARD: True}
+    assert train.comparable and infer.comparable and not train.race.failures + infer.race.failures
+    assert f"{FORWARD} was left out: it runs inference only (--task infer)" in str(api.Outcome([train]))
+    assert "forward only" in str(api.Outcome([infer]))
+
+
+def test_engines_alone_need_no_more_of_the_reference_than_its_outputs(tmp_path: Path) -> None:
+    result = race(tmp_path, FORWARD, FORWARD, task="infer", launches=2)
+    assert result.comparable and all(each.forward_only for each in result.race.certificates)
+
+
 def test_every_round_has_every_contender_once_and_positions_are_shared(tmp_path: Path) -> None:
     blocks = [block for block in race(tmp_path, FAST, SLOW, certify=False).race.blocks if not block.repeated]
     seen = {(block.launch, block.round, block.contender) for block in blocks}

@@ -6,22 +6,33 @@ from functools import lru_cache
 import pytest
 
 from photofinish import environments, frameworks
+from photofinish.environments.choice import OWN
 from photofinish.frameworks import Contestant, Setup
 from photofinish.values import Contender
+from remote import Remote
 
 CHEAP_MODES = ("eager", "graph", "reference")  # the others compile for long: they are tried on one graph of everything
 
 
 def contenders(cheap: bool) -> list[Contender]:
-    """Found by their headers, without importing anything; the first layout listed is the default."""
+    """Those that train. Found by their headers, without importing anything; the first layout listed is the default."""
     found = []
     for info in environments.frameworks().values():
         layouts = info.options.get("layout", ())
         for mode in info.modes:
-            if (mode in CHEAP_MODES) == cheap:
+            if "train" in info.tasks_of(mode) and (mode in CHEAP_MODES) == cheap:
                 found.append(Contender(info.name, mode))
                 found += [Contender(info.name, mode, (("layout", layout),)) for layout in layouts[1:]]
     return found
+
+
+def engines() -> list[Contender]:
+    """Those that run inference and nothing else; the fake one is the reference itself."""
+    return [Contender(info.name, mode) for info in environments.frameworks().values() if not info.in_house
+            for mode in info.modes if info.tasks_of(mode) == ("infer",)]
+
+
+_resolve = lru_cache(maxsize=None)(environments.resolve)
 
 
 @lru_cache(maxsize=None)
@@ -31,9 +42,17 @@ def _load(framework: str) -> type[Contestant]:
         return frameworks.load(framework)
 
 
+def _alone(framework: str) -> bool:
+    """Whether it cannot share a process with the others: Keras is imported once, with one backend."""
+    return "KERAS_BACKEND" in environments.frameworks()[framework].environment
+
+
 def make(contender: Contender, seed: int = 0) -> Contestant:
-    """A fresh contestant in float32 on the CPU. Skips the test if the framework is not installed."""
-    info = environments.frameworks()[contender.framework]
-    if environments.installed_version(info) is None:
-        pytest.skip(f"{info.title} is not installed")
-    return _load(contender.framework)(Setup(contender.mode, dict(contender.options), seed=seed))
+    """A fresh contestant in float32 on the CPU, in its framework's own environment where this Python lacks it. Skips
+    the test if there is neither."""
+    found = _resolve(contender)
+    if isinstance(found, environments.Missing):
+        pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
+    setup = Setup(contender.mode, dict(contender.options), seed=seed)
+    here = found.origin == OWN and not _alone(contender.framework)
+    return _load(contender.framework)(setup) if here else Remote(found, setup)

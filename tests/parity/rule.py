@@ -29,6 +29,7 @@ from photofinish.optimizers import SGD, Optimizer
 MULTIPLE = 4.0
 TRIALS = 4
 ROUNDING = 2.0**-24
+INFERENCE = "inference "  # begins the names of what inference gives
 Maker = Callable[[], Contestant]
 
 
@@ -44,12 +45,17 @@ def prepared(make: Maker, graph: Graph, state: Arrays, optimizer: Optimizer | No
     return contestant
 
 
+def inferred(contestant: Contestant, batch: Arrays) -> Arrays:
+    """Outputs in inference."""
+    outputs = contestant.read(contestant.infer(contestant.feed(batch)))
+    return {INFERENCE + name: values for name, values in outputs.items()}
+
+
 def observe(make: Maker, graph: Graph, state: Arrays, batch: Arrays) -> Arrays:
     """Outputs in inference, then (with dropout at rate zero) outputs, loss and gradients in training, and every
     array after one step. `gradients` comes first: if it changed any state, the step would show it."""
     contestant = prepared(make, graph, state, SGD())
-    seen = {"inference " + name: values
-            for name, values in contestant.read(contestant.infer(contestant.feed(batch))).items()}
+    seen = inferred(contestant, batch)
     if graph.random_nodes:
         contestant = prepared(make, graph.without_randomness(), state, SGD())
     fed = contestant.feed(batch)
@@ -93,9 +99,10 @@ class Expectation:
         self.allowed = {name: MULTIPLE * max(noise[name], floor * rms(values))
                         for name, values in self.exact.items()}
 
-    def complaints(self, seen: Arrays) -> list[str]:
-        """A line for each tensor that is missing, of another shape, or further off than allowed."""
-        lines = [f"{name}: missing" for name in self.exact if name not in seen]
+    def complaints(self, seen: Arrays, of: str = "") -> list[str]:
+        """A line for each tensor (of those whose names begin so) that is missing, of another shape, or further off than
+        allowed."""
+        lines = [f"{name}: missing" for name in self.exact if name.startswith(of) and name not in seen]
         lines += [f"{name}: unexpected" for name in seen if name not in self.exact]
         for name in sorted(self.exact.keys() & seen.keys()):
             exact, values = self.exact[name], np.asarray(seen[name])

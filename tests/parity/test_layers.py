@@ -1,5 +1,6 @@
 """Every framework, in every mode and layout, computes what NumPy computes in float64: layer by layer, forward,
-backward, and through updates. What "what" allows is in rule.py, the examples are in cases.py.
+backward, and through updates; an inference engine forward only. What "what" allows is in rule.py, the examples are in
+cases.py.
 
 A layer a framework declares absent is an expected failure with its reason, and so is listed by pytest.
 """
@@ -10,9 +11,21 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from parity.cases import cases, missing_kinds
-from parity.contenders import contenders, make
-from parity.rule import ROUNDING, Expectation, Maker, expectation, observe, prepared, reference
+from families import FAMILIES
+from parity.cases import cases, compact, missing_kinds
+from parity.contenders import contenders, engines, make
+from parity.rule import (
+    INFERENCE,
+    ROUNDING,
+    Expectation,
+    Maker,
+    expectation,
+    inferred,
+    observe,
+    prepared,
+    reference,
+)
+from photofinish import support
 from photofinish.frameworks import Arrays, Unsupported
 from photofinish.optimizers import SGD, Adam, Optimizer
 from photofinish.values import Contender
@@ -43,9 +56,38 @@ def test_layer(contender: Contender, name: str) -> None:
     agree(contender, name)
 
 
+@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("contender", engines(), ids=lambda each: each.name)
+def test_layer_in_inference(contender: Contender, name: str) -> None:
+    """Of engines that do nothing else."""
+    case = cases()[name]
+    try:
+        contestant = prepared(lambda: make(contender), case.graph, case.state)
+    except Unsupported as gap:
+        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+    assert not expectation(name).complaints(inferred(contestant, case.batch), of=INFERENCE)
+
+
 @pytest.mark.parametrize("contender", COMPILED, ids=lambda each: each.name)
 def test_everything_compiled(contender: Contender) -> None:
     agree(contender, "everything")
+
+
+def part(contender: Contender) -> str:
+    """Where the forms of its layers stand: those of frameworks/_keras are several frameworks'."""
+    return support.part(contender.framework)
+
+
+TRIED = {part(each) for each in contenders(cheap=True) if each.framework in support.frameworks()}
+UNTRIED = [pytest.param(each, marks=pytest.mark.compiled) for each in contenders(cheap=False)
+           if each.framework in support.frameworks() and part(each) not in TRIED]
+
+
+@pytest.mark.parametrize("name", [compact(family.__name__) for family in FAMILIES])
+@pytest.mark.parametrize("contender", UNTRIED, ids=lambda each: each.name)
+def test_each_layer_of_a_family_compiled(contender: Contender, name: str) -> None:
+    """Of parts that no cheap mode tries layer by layer: of frameworks that always compile."""
+    agree(contender, name)
 
 
 def steps(maker: Maker, optimizer: Optimizer, state: Arrays, batch: Arrays) -> Arrays:

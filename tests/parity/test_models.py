@@ -1,5 +1,5 @@
-"""Every model of the zoo at reduced depth, certified in eager and graph mode, and one of each family in the others and
-compiled.
+"""Every model of the zoo at reduced depth, certified in eager and graph mode and in inference engines, and one of each
+family in the other modes and compiled.
 
 The certificate is the one a race needs, the model the same function as at full size. Full size is
 `make certify`.
@@ -13,19 +13,17 @@ from typing import Any
 
 import pytest
 
-from parity.contenders import contenders, make
+from parity.contenders import contenders, engines, make
 from photofinish import models
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.measure import proof
 from photofinish.referee import certificate
+from photofinish.runner.notary import DRAWS
 from photofinish.values import Contender
 
 CLASSES = 10
-UNSETTLED = {  # whose reduced graphs amplify rounding over ten steps, some of them beyond what is allowed
-    "inception_v3", "inception_v3_no_aux", "inception_v3_keras", "inception_v4", "inception_resnet_v2",
-    "inception_resnet_v2_keras"}
-SEEDS = (0, 1)  # a refusal is confirmed on other data, as in a race (runner.notary)
+SEEDS = (0, 1)  # a refusal is confirmed on other data and with a race's number of draws (runner.notary)
 
 
 @lru_cache(maxsize=None)
@@ -35,14 +33,14 @@ def prepared(model: str, seed: int) -> Path:
     folder = Path(mkdtemp(prefix="photofinish-proof-"))
     graph = models.find(model).small(CLASSES)
     batch = proof.LEAST_BATCH if graph.state else min(proof.LEAST_BATCH, models.find(model).batch)
-    proof.prepare(folder, graph, batch, draws=1, exact_draws=6, seed=seed)
+    proof.prepare(folder, graph, batch, draws=DRAWS if seed else 1, exact_draws=6, seed=seed)
     proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
     return folder
 
 
 def refusals(model: str, contender: Contender, seed: int) -> list[str]:
     folder = prepared(model, seed)
-    proof.run(lambda: make(contender), folder, contender.name)
+    proof.run(lambda: make(contender), folder, contender.name, forward_only=contender in engines())
     earned = certificate.judge(folder, contender.name, contender.name)
     if certificate.hangs_on_free_runs(earned):
         proof.free_runs(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
@@ -81,12 +79,12 @@ COMPILED = [each for each in contenders(cheap=False) if each.framework != "fake"
 
 
 def cases() -> Iterator[Any]:
-    """Every model in eager and graph mode; the smallest of each family in the other modes, the compilers taking turns
-    over the families (compiling is slow, and `make certify` asks all of all). A model's cases stand together: they
-    share the reference."""
-    known = {each.name: each for each in contenders(cheap=True)}
+    """Every model in eager and graph mode and in inference engines; the smallest of each family in the other modes, the
+    compilers taking turns over the families (compiling is slow, and `make certify` asks all of all). A model's cases
+    stand together: they share the reference."""
+    known = {each.name: each for each in [*contenders(cheap=True), *engines()]}
     for model in STANDS_FOR:
-        names = ["torch:eager", "tensorflow:graph"]
+        names = ["torch:eager", "tensorflow:graph", *(each.name for each in engines())]
         if model in SMALLEST:
             names += ["torch:eager[layout=channels_last]"] if models.find(model).inputs[0][1].axes == "CHW" else []
             names += ["tensorflow:eager"]
@@ -104,6 +102,4 @@ def test_every_model_is_one_of_those_or_the_same_graph() -> None:
 
 @pytest.mark.parametrize(("model", "contender"), list(cases()))
 def test_a_reduced_model_is_certified(model: str, contender: Contender) -> None:
-    if model in UNSETTLED:
-        pytest.skip("its reduced graph is not settled: ten steps amplify rounding")
     prove(model, contender)

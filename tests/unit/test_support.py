@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 
 import pytest
@@ -11,30 +11,43 @@ from families.common import Case
 from parity.cases import cases
 from photofinish import layers, support
 from photofinish.frameworks import Unsupported
+from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.graph import Graph, record
 from photofinish.layers import KINDS, Spec
 from photofinish.models import find
 from photofinish.vocabulary import embedding_bag, pairwise_dots, scan, stack, tanh
 
-PRINTERS = {"torch": "_torch", "tensorflow": "_keras"}
-EVERY = [(framework, kind) for framework in PRINTERS for kind in KINDS]
+PRINTERS = {"torch": "_torch", "tensorflow": "_keras", "keras-tensorflow": "_keras", "keras-torch": "_keras",
+            "keras-jax": "_keras", "jax": "_flax", "onnxruntime": "_onnx", "openvino": "_onnx"}
+
+
+def needed(framework: str, kind: str) -> bool:
+    """What trains nothing needs no loss."""
+    return "train" in support.tasks(framework) or not KINDS[kind].__module__.endswith(".losses")
+
+
+EVERY = [(framework, kind) for framework in PRINTERS for kind in KINDS if needed(framework, kind)]
 
 
 @lru_cache(maxsize=None)
 def prints(framework: str, name: str) -> bool:
     """Whether the framework's part can write an example of the parity suite."""
-    source = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.source")
+    source = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.source").native_source
+    if framework.startswith("keras-"):
+        source = partial(compiled_source, framework.partition("-")[2])
     try:
-        return bool(source.native_source(cases()[name].graph))
+        return bool(source(cases()[name].graph))
     except Unsupported:
         return False
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed")
 
 
 def with_kind(kind: str) -> list[str]:
     """The examples that have a layer kind and, of others, only those that all frameworks surely have."""
     def alone(case: Case) -> bool:
         return all(support.of_layer(each, KINDS[other]).level != "absent" for each in PRINTERS
-                   for other in case.kinds - {kind})
+                   for other in case.kinds - {kind} if needed(each, other))
     return [name for name, case in cases().items() if kind in case.kinds and alone(case)]
 
 
@@ -80,7 +93,15 @@ def test_a_model_is_supported_as_well_as_the_worst_of_its_layers() -> None:
     found = support.of_model("tensorflow", bags())
     assert found.level == "lowered"
     assert [part.split(":")[0] for part in found.reason.split("; ")] == ["EmbeddingBag", "PairwiseDots"]
-    assert support.of_model("tensorflow", find("resnet18").graph()) == support.Support("native")
+    both = ("train", "infer")
+    assert support.of_model("tensorflow", find("resnet18").graph()) == support.Support("native", tasks=both)
+
+
+def test_what_only_training_has_does_not_count_where_nothing_is_trained() -> None:
+    graph = find("inception_v3").graph()
+    assert {layers.SoftmaxCrossEntropy} <= set(support.kinds(graph)) - set(support.kinds(graph, training=False))
+    assert support.of_layer("openvino", layers.SoftmaxCrossEntropy).level == "absent"
+    assert support.of_model("openvino", graph) == support.Support("native", tasks=("infer",))
 
 
 def test_the_layers_inside_a_scan_and_the_losses_count() -> None:
@@ -93,6 +114,6 @@ def test_the_layers_inside_a_scan_and_the_losses_count() -> None:
 
 def test_no_framework_is_imported() -> None:
     code = ("from photofinish import support; support.matrix(); import sys; "
-            "print(sorted({'torch', 'tensorflow', 'keras'} & set(sys.modules)))")
+            "print(sorted({'torch', 'tensorflow', 'keras', 'onnx'} & set(sys.modules)))")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -10,6 +10,7 @@ from photofinish.cli import options
 from photofinish.errors import UsageError, unknown
 
 if TYPE_CHECKING:
+    from photofinish.environments import FrameworkInfo
     from photofinish.render.document import Block
 
 Entry = dict[str, Any]
@@ -90,21 +91,36 @@ def models() -> list[Entry]:
 
 
 def frameworks() -> list[Entry]:
-    """Every framework, with the version installed here or how to get it."""
-    from photofinish import environments
-    found = []
-    for name, info in environments.frameworks().items():
-        version = environments.installed_version(info)
-        found.append({"name": name, "title": info.title, "version": version, "modes": list(info.modes),
-                      "devices": list(info.devices), "install": "" if version else environments.cure(info),
-                      "options": {option: list(values) for option, values in info.options.items()}})
-    return found
+    """Every framework, where it runs, and the version that is there or how to get it."""
+    from photofinish import environments, support
+    return [{"name": name, "title": info.title, **_whereabouts(info), "modes": list(info.modes),
+             "devices": list(info.devices), "tasks": list(support.tasks(name)),
+             "download": info.recipe.download or None, "disk": info.recipe.disk or None,
+             "options": {option: list(values) for option, values in info.options.items()}}
+            for name, info in environments.frameworks().items()]
+
+
+def _whereabouts(info: "FrameworkInfo") -> Entry:
+    """Where a framework runs in its usual version: "this Python", "made" (an environment that is there), "made on
+    demand", or "nowhere" with the reason."""
+    from photofinish.environments import Environment, Missing, choice, own, resolve
+    from photofinish.values import Contender
+    contender = Contender(info.name, info.default_mode)
+    found = resolve(contender)
+    if isinstance(found, Environment):
+        return {"where": found.origin, "version": found.version, "reason": "", "install": ""}
+    lacking = choice.look(contender, choice.Choice()) if choice.may_make() else own(contender)
+    if isinstance(lacking, Missing):
+        return {"where": "nowhere", "version": None, "reason": lacking.reason, "install": lacking.cure}
+    return {"where": "made on demand", "version": None, "reason": "", "install": choice.cure(info)}
 
 
 def contenders() -> list[Entry]:
     """Every framework in every mode."""
+    from photofinish.environments import frameworks as headers
     return [{"name": f"{each['name']}:{mode}", "default": mode == each["modes"][0],
-             "installed": each["version"] is not None, "options": each["options"]}
+             "installed": each["version"] is not None, "tasks": list(headers()[each["name"]].tasks_of(mode)),
+             "options": each["options"]}
             for each in frameworks() for mode in each["modes"]]
 
 
@@ -136,9 +152,11 @@ KINDS = {
                             "Source": "text"},
                    lambda each: (each["name"], each["parameters"], each["macs"], size(each["inputs"]), each["unit"],
                                  each["source"]), "task"),
-    "frameworks": Kind(frameworks, {"Framework": "code", "Version here": "text", "Modes": "text", "Devices": "text"},
+    "frameworks": Kind(frameworks, {"Framework": "code", "Version here": "text", "Modes": "text", "Tasks": "text",
+                                     "Devices": "text"},
                        lambda each: (each["name"], each["version"] or each["install"], ", ".join(each["modes"]),
-                                     ", ".join(each["devices"]))),
-    "contenders": Kind(contenders, {"Contender": "code", "Installed": "text", "Options": "text"},
-                       lambda each: (each["name"], "yes" if each["installed"] else "no", _spelled(each["options"]))),
+                                     ", ".join(each["tasks"]), ", ".join(each["devices"]))),
+    "contenders": Kind(contenders, {"Contender": "code", "Installed": "text", "Tasks": "text", "Options": "text"},
+                       lambda each: (each["name"], "yes" if each["installed"] else "no", ", ".join(each["tasks"]),
+                                     _spelled(each["options"]))),
 }

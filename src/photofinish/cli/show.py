@@ -1,8 +1,11 @@
 """`photofinish show`: a model as a table of layers, or as the native code a framework runs."""
 
+import importlib.util
 import json
 import math
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
     from photofinish.graph import Graph
     from photofinish.render.document import Document
 
-CODE = {"torch": "torch", "keras": "tensorflow"}  # a form of code -> the framework whose file prints it
+CODE = {"torch": "torch", "keras": "tensorflow", "flax": "jax"}  # a form of code -> the framework whose file prints it
+ONNX = "onnx"
 
 
 @click.command("show", epilog="""\b
@@ -22,44 +26,80 @@ Examples:
   photofinish show resnet50
   photofinish show resnet50 --as torch
   photofinish show bert_base --as keras --input 128
+  photofinish show resnet50 --as onnx --output resnet50.onnx
   photofinish show vgg16 --as table --input 3x320x320 --json""")
 @click.argument("model")
-@click.option("--as", "form", default="table", show_default=True, metavar="FORM", help="table, torch or keras.")
+@click.option("--as", "form", default="table", show_default=True, metavar="FORM",
+              help="table, torch, keras, flax or onnx.")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the ONNX model there, with weights drawn as for a race from seed 0.")
 @options.shape
 @options.classes
 @options.as_json
-def command(model: str, form: str, shape: tuple[int, ...] | None, classes: int | None, as_json: bool) -> None:
+def command(model: str, form: str, output: Path | None, shape: tuple[int, ...] | None, classes: int | None,
+            as_json: bool) -> None:
     """Show MODEL layer by layer, or as native code.
 
     The table counts trainable parameters and multiply-accumulates of one sample, and says which frameworks have
-    every layer of their own. The code is what the framework runs, ready to paste.
+    every layer of their own. The code is what the framework runs, ready to paste; of ONNX it is the text of the model,
+    whose weights are in the file that --output writes. Its batch is the model's own.
     """
     from photofinish import models
-    from photofinish.cli import output
-    if form not in ("table", *CODE):
-        raise unknown("form", form, ("table", *CODE))
+    from photofinish.cli.output import show
+    if form not in ("table", *CODE, ONNX):
+        raise unknown("form", form, ("table", *CODE, ONNX))
+    if output is not None and form != ONNX:
+        raise UsageError(f"--output writes an ONNX model, not {form}", "add --as onnx, or leave it out")
     entry = models.find(model)
     graph = entry.graph(shape, classes)
-    if form in CODE:
-        source = native_code(form, graph)
+    if output is not None:
+        size = write_onnx(graph, entry.batch, output)
+        told = {"model": entry.name, "form": form, "file": str(output), "bytes": size}
+        click.echo(json.dumps(told) if as_json else f"{output}: {size:,} bytes")
+    elif form != "table":
+        source = native_code(form, graph, entry.batch)
         click.echo(json.dumps({"model": entry.name, "form": form, "source": source}) if as_json else source)
     elif as_json:
         click.echo(json.dumps(describe(entry.name, graph), indent=2))
     else:
-        output.show(table(describe(entry.name, graph)))
+        show(table(describe(entry.name, graph)))
 
 
-def native_code(form: str, graph: "Graph") -> str:
+def native_code(form: str, graph: "Graph", batch: int = 1) -> str:
     """Imports the framework. Raises UsageError if it is not installed or cannot express the graph."""
     from photofinish import environments, frameworks, values
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's greetings would come before the code
-    found = environments.resolve(values.Contender(CODE[form]))
-    if isinstance(found, environments.Missing):
-        raise UsageError(f"--as {form}: {found.reason}", found.cure)
+    if form == ONNX:
+        _require_onnx()
+        from photofinish.frameworks._onnx import source
+    else:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's greetings would come before the code
+        found = environments.own(values.Contender(CODE[form]))
+        if isinstance(found, environments.Missing):
+            raise UsageError(f"--as {form}: {found.reason}", found.cure)
     try:
-        return frameworks.native_source(CODE[form], graph)
+        return source.native_source(graph, batch) if form == ONNX else frameworks.native_source(CODE[form], graph)
     except frameworks.Unsupported as error:
         raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
+
+
+def write_onnx(graph: "Graph", batch: int, path: Path) -> int:
+    """Writes the ONNX model with drawn weights and returns its bytes. Raises UsageError if that cannot be."""
+    _require_onnx()
+    from photofinish.frameworks import Unsupported
+    from photofinish.frameworks._onnx import model, source
+    from photofinish.weights import initial_state
+    try:
+        return path.write_bytes(model.serialised(graph, source.write(graph, batch), initial_state(graph)))
+    except Unsupported as error:
+        raise UsageError(f"--as onnx: {error}", "see the layers with --as table") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file") from error
+
+
+def _require_onnx() -> None:
+    if importlib.util.find_spec("onnx") is None:
+        python = sys.version.split()[0]
+        raise UsageError(f"--as onnx: onnx is not installed for this Python {python}", "pip install onnx")
 
 
 def describe(name: str, graph: "Graph") -> dict[str, Any]:
@@ -94,6 +134,7 @@ def table(model: dict[str, Any]) -> "Document":
     totals = f"{model['parameters']:,} parameters, {model['macs']:,} multiply-accumulates"
     losses = tuple(("loss", f"{each['kind']} of {each['prediction']} and {each['target']}"
                     + (f", times {each['weight']:g}" if each["weight"] != 1 else "")) for each in model["losses"])
-    support = tuple((f"in {name}", each["level"] + (f" ({each['reason']})" if each["reason"] else ""))
+    support = tuple((f"in {name}", each["level"] + (f" ({each['reason']})" if each["reason"] else "")
+                     + (", inference only" if each["tasks"] == ["infer"] else ""))
                     for name, each in model["support"].items())
     return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows), Facts(losses + support))

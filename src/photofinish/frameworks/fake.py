@@ -3,7 +3,8 @@
 # dependencies = ["numpy"]
 # [tool.photofinish]
 # title = "Fake (computes with the reference, tells the time it is told)"
-# modes = ["steady"]
+# modes = ["steady", "forward"]
+# tasks = { forward = ["infer"] }
 # devices = ["cpu"]
 # options = { step = [], noise = [], launch = [], compile = [] }
 # ///
@@ -11,7 +12,7 @@
 
 It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step (an
 inference takes a third), `noise` and `launch` the standard deviations of log time within and between
-launches, `compile` seconds added to the first step.
+launches, `compile` seconds added to the first step. In mode forward it is an inference engine: it trains nothing.
 """
 
 import os
@@ -19,7 +20,7 @@ from typing import Any, Dict
 
 import numpy as np
 
-from photofinish.frameworks import Setup
+from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
 
 
@@ -28,6 +29,7 @@ class Contestant(Reference):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(Setup("reference", {}, setup.device, setup.threads, setup.precision, setup.regime, setup.seed))
+        self.trains = setup.mode != "forward"
         script = setup.options
         self.random = np.random.RandomState(int.from_bytes(os.urandom(4), "little"))
         self.noise = float(script.get("noise", "0.01"))
@@ -41,12 +43,21 @@ class Contestant(Reference):
         return dict(super().facts(), title="fake")
 
     def train_step(self, batch: Any) -> Any:
+        self._refuse()
         self._pass_time(1.0)
         return super().train_step(batch)
+
+    def gradients(self, batch: Any) -> Arrays:
+        self._refuse()
+        return super().gradients(batch)
 
     def infer(self, batch: Any) -> Any:
         self._pass_time(1.0 / 3.0)
         return super().infer(batch)
+
+    def _refuse(self) -> None:
+        if not self.trains:
+            raise Unsupported("fake:forward runs inference only")
 
     def _pass_time(self, share: float) -> None:
         noise = float(np.exp(self.noise * self.random.standard_normal()))

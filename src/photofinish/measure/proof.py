@@ -92,20 +92,28 @@ def prepare(folder: Path, graph: Graph, batch: int = LEAST_BATCH,
 
 
 def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optional[Graph] = None,
-        optimizers: Optional[Tuple[Optimizer, ...]] = None) -> List[str]:
+        optimizers: Optional[Tuple[Optimizer, ...]] = None, forward_only: bool = False) -> List[str]:
     """Runs all exercises of the plan in `folder` on the contestant that `make` makes and returns the files written.
 
     The label "reference" is the reference, to be run first, in float64. `graph` and `optimizers` replace
-    the plan's (a mutant). Whatever the contestant raises passes through.
+    the plan's (a mutant); `forward_only` leaves out what a contender that runs inference alone cannot do. Whatever the
+    contestant raises passes through.
     """
     started = time.time()
     plan = Plan.read(folder)
     graph = graph or plan.graph
     optimizers = optimizers or plan.optimizers
     exercises = _Exercises(make(), Path(folder), label, plan)
+    draws = range((plan.exact_draws if label == REFERENCE else plan.draws) + 1)
+    if forward_only:
+        exercises.contestant.build(graph.without_randomness(), plan.batch)
+        for draw in draws:
+            exercises.inference(draw)
+        exercises.about(time.time() - started, forward_only)
+        return exercises.files
     for number, optimizer in enumerate(optimizers):
         exercises.contestant.build(graph.without_randomness(), plan.batch, optimizer)
-        for draw in range((plan.exact_draws if label == REFERENCE else plan.draws) + 1):
+        for draw in draws:
             if number == 0:
                 exercises.inference(draw)
                 exercises.training(draw)
@@ -114,21 +122,7 @@ def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optiona
             exercises.forced_steps(draw, optimizer)
     if graph.random_nodes and label != REFERENCE:
         exercises.dropout(graph)
-    exercises.about(time.time() - started)
-    return exercises.files
-
-
-def confirm(make: Callable[[], Contestant], folder: Path, label: str) -> List[str]:
-    """Runs the plain draw's inference, training and first step alone, a second opinion: outputs, loss, every gradient,
-    running statistics. Returns the files written."""
-    started = time.time()
-    plan = Plan.read(folder)
-    exercises = _Exercises(make(), Path(folder), label, plan)
-    exercises.contestant.build(plan.graph.without_randomness(), plan.batch, plan.optimizers[0])
-    exercises.inference(0)
-    exercises.training(0)
-    exercises.forced_steps(0, plan.optimizers[0], FORCED[:1])
-    exercises.about(time.time() - started)
+    exercises.about(time.time() - started, forward_only)
     return exercises.files
 
 
@@ -141,6 +135,21 @@ def free_runs(make: Callable[[], Contestant], folder: Path, label: str) -> List[
         exercises.contestant.build(plan.graph.without_randomness(), plan.batch, optimizer)
         for draw in range(plan.draws + 1, plan.exact_draws + 1):
             exercises.free_run(draw, optimizer)
+    return exercises.files
+
+
+def confirm(make: Callable[[], Contestant], folder: Path, label: str, forward_only: bool = False) -> List[str]:
+    """Runs the plain draw's inference, training and first step alone, a second opinion: outputs, loss, every gradient,
+    running statistics; or its inference, if that is all the plan is used for. Returns the files written."""
+    started = time.time()
+    plan = Plan.read(folder)
+    exercises = _Exercises(make(), Path(folder), label, plan)
+    exercises.contestant.build(plan.graph.without_randomness(), plan.batch, plan.optimizers[0])
+    exercises.inference(0)
+    if not forward_only:
+        exercises.training(0)
+        exercises.forced_steps(0, plan.optimizers[0], FORCED[:1])
+    exercises.about(time.time() - started, forward_only)
     return exercises.files
 
 
@@ -208,9 +217,10 @@ class _Exercises:
         losses = [self._step(fed) for _ in range(DROPOUT_STEPS)]
         self._save(self.folder / self.label / "dropout-losses.npz", {"loss": np.array(losses)})
 
-    def about(self, seconds: float) -> None:
+    def about(self, seconds: float, forward_only: bool) -> None:
         path = self.folder / self.label / "about.json"
-        path.write_text(json.dumps({"facts": self.contestant.facts(), "seconds": seconds}, default=str))
+        told = {"facts": self.contestant.facts(), "seconds": seconds, "forward_only": forward_only}
+        path.write_text(json.dumps(told, default=str))
         self.files.append(str(path))
 
     def _start(self, state: Arrays, draw: int) -> Arrays:
@@ -238,6 +248,11 @@ class _Exercises:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(str(path), **arrays)  # type: ignore[arg-type]
         self.files.append(str(path))
+
+
+def was_forward_only(folder: Path, label: str) -> bool:
+    """Whether what ran under that label left out training. Raises FileNotFoundError if it has not run to its end."""
+    return bool(json.loads((Path(folder) / label / "about.json").read_text()).get("forward_only"))
 
 
 def kind(optimizer: Optimizer) -> str:

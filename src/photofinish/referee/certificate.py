@@ -10,7 +10,7 @@ import numpy as np
 
 from photofinish.graph import Graph, Node
 from photofinish.layers import Attention, AveragePool, BatchNorm, Concat, MaxPool, Relu
-from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind
+from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind, was_forward_only
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
 from photofinish.referee.tolerance import FLOOR, INFINITE, NOISE, UNIT, Comparison, compare, response, size
@@ -41,6 +41,10 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
     with ExitStack() as files:
         exact, own = ([_Opened(folder / side / f"draw{draw}", files) for draw in range(draws + 1)]
                       for side, draws in ((REFERENCE, plan.exact_draws), (label, plan.draws)))
+        if was_forward_only(folder, label):
+            checks = certify_forward(exact, own)
+            return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
+                               plan.batch, seconds=about["seconds"], versions=versions or {}, forward_only=True)
         checks, listed = certify(plan.graph, plan.batch, plan.optimizers, exact, own)
         if plan.graph.random_nodes:
             checks += (dropout.check(plan.graph, _Opened(folder / label, files)),)
@@ -65,6 +69,12 @@ def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference
     groups = dict.fromkeys(each.group for each in comparisons)
     checks = (_check(group, [each for each in comparisons if each.group == group]) for group in groups)
     return tuple(checks), tuple(listed)
+
+
+def certify_forward(reference: Draws, contender: Draws) -> tuple[Check, ...]:
+    """The one check of a contender that runs inference alone: every output, by the same rule."""
+    comparisons = list(_exercise("inference", reference, contender))
+    return (_check(comparisons[0].group, comparisons),)
 
 
 def hangs_on_free_runs(certificate: Certificate) -> bool:
@@ -160,8 +170,9 @@ def _undone(graph: Graph) -> dict[str, str]:
             if maker and "weight" in dict(maker.parameters) for _, name in node.parameters}
 
 
-def _exercise(exercise: str, reference: Draws, contender: Draws, known: Parameters) -> Iterable[Comparison]:
-    """Every tensor of an exercise but the updates of parameters."""
+def _exercise(exercise: str, reference: Draws, contender: Draws,
+              known: Parameters | None = None) -> Iterable[Comparison]:
+    """Every tensor of an exercise but the updates of parameters; `known` where there are gradients or a loss."""
     expected = reference[0][exercise]
     for name in sorted(set(contender[0][exercise]) - set(expected)):
         yield Comparison(_group(exercise, name), name + " (unexpected)", INFINITE, 0.0, 1.0)
@@ -169,12 +180,12 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, known: Paramete
         part, _, path = name.partition("/")
         if part in ("update", "size"):
             continue
-        if path in known.owners:
+        if known and path in known.owners:
             floor, scale = known.floor(path, expected, part)
         else:
             scale = size(expected[name])
             # a cross entropy is the small difference of large logits, whose rounding it keeps
-            floor = FLOOR * max(scale, known.largest_output if name == "loss" else 0.0)
+            floor = FLOOR * max(scale, known.largest_output if known and name == "loss" else 0.0)
         yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photofinish.measure.proof import FORCED, REFERENCE, Plan, kind, load
+from photofinish.measure.proof import FORCED, REFERENCE, Plan, kind, load, was_forward_only
 from photofinish.referee.certificate import Parameters, Results
 from photofinish.referee.tolerance import INFINITE, size
 
@@ -21,7 +21,7 @@ def disagreement(folder: Path, label: str) -> tuple[float, str]:
 def _errors(folder: Path, label: str) -> Iterator[tuple[float, str]]:
     plan = Plan.read(folder)
     step = f"{kind(plan.optimizers[0])}-step{FORCED[0]}"
-    for exercise in ("inference", "training", step):
+    for exercise in ("inference",) if was_forward_only(folder, REFERENCE) else ("inference", "training", step):
         expected, seen = (load(folder / side / "draw0" / f"{exercise}.npz") for side in (REFERENCE, label))
         scales = _scales(plan, expected) if exercise == "training" else {}
         for name in sorted(expected.keys() | seen.keys()):

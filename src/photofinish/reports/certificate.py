@@ -23,6 +23,8 @@ def section(result: Result) -> Section:
     if wrong:
         blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
     blocks += [differences(each) for each in certificates if each.differences]
+    blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
+               for each in certificates if each.forward_only]
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
@@ -65,15 +67,20 @@ def _line(certificate: Certificate) -> tuple[Cell, ...]:
     checks = certificate.checks
     worst = max(checks, key=share) if checks else None
     return (contender(certificate.contender), certificate.passed,
-            f"{sum(check.passed for check in checks)} of {len(checks)}", worst.group if worst else None,
+            f"{sum(check.passed for check in checks)} of {len(checks)}{_scope(certificate)}",
+            worst.group if worst else None,
             share(worst) if worst else None)
+
+
+def _scope(certificate: Certificate) -> str:
+    return " (forward only)" if certificate.forward_only else ""
 
 
 def summary(certificates: tuple[Certificate, ...]) -> Table:
     """The worst error and the error allowed of each group, all contenders side by side."""
     groups = list(dict.fromkeys(check.group for each in certificates for check in each.checks))
     found = {(each.contender, check.group): check for each in certificates for check in each.checks}
-    columns = (Column("Group"), *(Column(each.contender) for each in certificates))
+    columns = (Column("Group"), *(Column(each.contender + _scope(each)) for each in certificates))
     rows = tuple((group, *(_cell(found.get((each.contender, group))) for each in certificates)) for group in groups)
     return Table("certificate_groups", columns, rows, "The worst error of each group, and the error allowed.")
 

@@ -51,6 +51,7 @@ def race(result: Result) -> dict[str, Any]:
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),
         "warnings": list(result.warnings),
+        "skipped": to_json(raw.skipped),
         "launches": to_json(raw.launches),
         "machine": raw.machine,
     })
@@ -86,6 +87,7 @@ def certified(certificate: Certificate) -> dict[str, Any]:
     return {
         "name": certificate.contender,
         "passed": certificate.passed,
+        "forward_only": certificate.forward_only,
         "reference": certificate.reference,
         "batch": certificate.batch,
         "groups": to_json(certificate.checks),
@@ -116,6 +118,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "spread": each.spread,
         "failure": to_json(each.failure),
         "versions": result.race.versions.get(each.contender, {}),
+        "environment": to_json(result.race.environments.get(each.contender)),
     } for each in _in_order(result)]
 
 

@@ -19,6 +19,8 @@ def section(result: Result) -> Section:
     label = outcome(result)
     blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
     blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
+    blocks += [Note((contender(each.contender), f" was left out: {each.reason}",
+                     *((f" ({each.cure})",) if each.cure else ()))) for each in result.race.skipped]
     return Section("verdict", "", tuple(blocks))
 
 

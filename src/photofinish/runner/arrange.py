@@ -13,26 +13,61 @@ from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
-from photofinish.values import Case, Progress
+from photofinish.values import Case, Contender, Progress, Skip
 from photofinish.weights import Arrays
 
 REGIMES = ("matched", "out-of-the-box")
 
 
-def find_entries(contenders: Sequence[str], device: str) -> list[Entry]:
-    """The contenders with their interpreters. Raises UsageError for one that is not installed."""
-    entries = []
-    named = environments.expand(*contenders, device=device) if contenders else environments.installed()
+def find_entries(contenders: Sequence[str], device: str, choice: environments.Choice | None = None,
+                 listener: Callable[[Progress], None] | None = None) -> tuple[list[Entry], tuple[Skip, ...]]:
+    """The contenders with their interpreters, in environments made now where that is needed and allowed; of `all`,
+    those that cannot be had here are skipped. Raises UsageError for another one that cannot."""
+    choice = choice or environments.Choice()
+    named = environments.expand(*contenders, device=device) if contenders else environments.installed(choice)
+    lenient = environments.ALL in environments.split(contenders)
+    entries, skipped = [], []
+    for contender in () if lenient else named:  # before the first is made, which may take minutes
+        _insist(contender, environments.foresee(contender, choice))
     for contender in named:
-        found = environments.resolve(contender)
-        if isinstance(found, environments.Missing):
-            raise UsageError(f"{contender.name}: {found.reason}", found.cure)
-        entries.append(Entry(contender, str(found.python), found.framework.environment))
+        found = environments.obtain(contender, choice, listener or (lambda progress: None))
+        if isinstance(found, environments.Environment):
+            entries.append(Entry(contender, str(found.python), found.framework.environment,
+                                 found.framework.tasks_of(contender.mode), found))
+        elif lenient:
+            skipped.append(Skip(contender.name, found.reason, found.cure))
+        else:
+            _insist(contender, found)
     if not entries:
-        wanted = [each for each in environments.frameworks().values() if not each.in_house]
-        raise UsageError("no framework is installed for this Python",
-                         "install one: " + ", or ".join(environments.cure(each) for each in wanted))
-    return entries
+        raise UsageError("no framework is installed for this Python" if not skipped else "no framework can run here",
+                         skipped[0].reason if skipped else
+                         "have environments made for them: --contenders all, or photofinish env create torch")
+    return entries, tuple(skipped)
+
+
+def _insist(contender: Contender, found: object) -> None:
+    """Raises UsageError if that is the reason why the contender cannot run."""
+    if isinstance(found, environments.Missing):
+        raise UsageError(f"{contender.name}: {found.reason}", found.cure)
+
+
+def left_out(tasks: Sequence[str], entries: Sequence[Entry]) -> dict[str, tuple[Skip, ...]]:
+    """Task -> the contenders that lack it. Raises UsageError for a task that fewer than two of them have."""
+    found = {}
+    for task in tasks:
+        lacking = [entry for entry in entries if task not in entry.tasks]
+        skips = [Skip(entry.name, f"it runs {_spoken(entry.tasks)} only", f"--task {entry.tasks[0]}")
+                 for entry in lacking]
+        if skips and len(entries) - len(skips) < 2:
+            told = "; ".join(f"{each.contender}: {each.reason}" for each in skips)
+            raise UsageError(f"a race of task {task} needs two contenders ({told})",
+                             f"race them with {skips[0].cure}, or name others; see: photofinish list contenders")
+        found[task] = tuple(skips)
+    return found
+
+
+def _spoken(tasks: Sequence[str]) -> str:
+    return " and ".join({"train": "training", "infer": "inference"}[each] for each in tasks)
 
 
 def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,

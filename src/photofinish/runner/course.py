@@ -4,7 +4,8 @@ interpreters, the environment that workers are started in, and where records go.
 import json
 import os
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
+from photofinish.environments import TASKS, Environment
 from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
@@ -29,7 +31,8 @@ BATCHES = 3  # input batches that rotate
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
                "MALLOC_TOP_PAD_": str(256 << 20)}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP") + tuple(KEEP_MEMORY) + THREAD_VARIABLES
+PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+NOT_INHERITED = PYTHON_VARIABLES + tuple(KEEP_MEMORY) + THREAD_VARIABLES
 
 
 class Recorder(Protocol):
@@ -40,15 +43,23 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender with the interpreter it runs under and the variables its framework asks for."""
+    """A contender with the interpreter it runs under, the variables its framework asks for, what it can be timed at,
+    and the environment that this comes from (a reference of the referee's needs none)."""
 
     contender: Contender
     python: str
     environment: dict[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] = TASKS
+    home: Environment | None = None
 
     @property
     def name(self) -> str:
         return self.contender.name
+
+    @property
+    def forward_only(self) -> bool:
+        """True if it runs inference and nothing else: then that is all that is proven."""
+        return self.tasks == ("infer",)
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,15 @@ class Course:
         """The contenders still in the race."""
         return [entry for entry in self.entries if entry.name not in self.out]
 
+    def field_of(self, task: str) -> list[Entry]:
+        """Those of them that run in the race of a task."""
+        return [entry for entry in self.live if task in entry.tasks]
+
+    @property
+    def contested(self) -> bool:
+        """Whether there is a race left in which two could be compared."""
+        return any(len(self.field_of(task)) > 1 for task in self.tasks)
+
     def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
         """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-{launch}-{self.entries.index(entry)}")
@@ -130,8 +150,8 @@ class Course:
         self.watchdog.watch(mark)
         cache = str(self.folder / "cache" / "reference")
         asked = {name: value.replace("{cache}", cache) for name, value in entry.environment.items()}
-        return WorkerProcess([entry.python, str(self.script)], dict(os.environ, **asked), self.folder / "reference.log",
-                             mark, self.patience.start)
+        return WorkerProcess([entry.python, str(self.script)], {**abroad(entry.python, os.environ), **asked},
+                             self.folder / "reference.log", mark, self.patience.start)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
@@ -166,7 +186,8 @@ class Course:
     def _environment(self, entry: Entry, keep_memory: bool) -> dict[str, str]:
         case = self.case
         threads = int(dict(entry.contender.options).get("threads", case.threads))
-        environment = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+        inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+        environment = abroad(entry.python, inherited)
         environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
         cache = str(self.folder / "cache" / str(self.entries.index(entry)))
         environment.update({name: value.replace("{cache}", cache) for name, value in entry.environment.items()})
@@ -175,6 +196,16 @@ class Course:
             if keep_memory:
                 environment.update(KEEP_MEMORY)
         return environment
+
+
+def abroad(python: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables for a worker of that Python: in another environment than ours, nothing leads back to our packages
+    or to the user's own, and the programs that came with it are found first."""
+    if python == sys.executable:
+        return dict(variables)
+    kept = {key: value for key, value in variables.items() if key not in PYTHON_VARIABLES}
+    return {**kept, "PYTHONNOUSERSITE": "1",
+            "PATH": os.pathsep.join([str(Path(python).parent), variables.get("PATH", os.defpath)])}
 
 
 def usable_cores() -> list[int]:

@@ -53,7 +53,8 @@ class LaunchRun:
                 self._prepare(entries[name])
             for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
                 for name in warmed:
-                    self._warm(entries[name], task)
+                    if task in entries[name].tasks:
+                        self._warm(entries[name], task)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
         finally:
@@ -98,7 +99,8 @@ class LaunchRun:
     def _round(self, entries: dict[str, Entry], number: int) -> None:
         course = self.course
         for task in course.tasks:
-            order = balanced_order(sorted(self.workers), number, course.seed * 1000 + self.number)
+            able = sorted(name for name in self.workers if task in entries[name].tasks)
+            order = balanced_order(able, number, course.seed * 1000 + self.number)
             for position, name in enumerate(order):
                 if name in course.out:
                     continue

@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 from photofinish.files.weights import digest
 from photofinish.referee import certificate
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest
-from photofinish.runner.process import WorkerProcess
+from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.reference import Reference
 from photofinish.store import Store
 from photofinish.values import Certificate
 
 DRAWS = 3  # perturbed runs that give the self-noise
 ATTEMPTS = 2
+UNREADABLE = (OSError, KeyError, ValueError, BadZipFile)  # what files that are missing or make no sense raise
 LARGE = 2_000_000  # parameters from which one run has elements enough to show it
 
 
@@ -49,19 +51,25 @@ class Notary:
             folder = self.reference.folder(self.course.seed + attempt)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.entries.index(entry)}"
-            worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label)
-            earned = self._judged(entry, folder, label)
+            worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
+                       forward_only=entry.forward_only)
+            earned = self._judged(worker, entry, folder, label)
             if certificate.hangs_on_free_runs(earned):
                 self.reference.more_free_runs(self.course.seed + attempt)
-                earned = self._judged(entry, folder, label)
+                earned = self._judged(worker, entry, folder, label)
             if earned.passed:
                 break
         if self.store is not None:
             self.store.keep_certificate(self._key(entry), earned)
         return earned
 
-    def _judged(self, entry: Entry, folder: Path, label: str) -> Certificate:
-        return certificate.judge(folder, label, entry.name, self.reference.name, self._versions(entry))
+    def _judged(self, worker: WorkerProcess, entry: Entry, folder: Path, label: str) -> Certificate:
+        """Raises WorkerFailed if what the worker left cannot be judged."""
+        try:
+            return certificate.judge(folder, label, entry.name, self.reference.name, self._versions(entry))
+        except UNREADABLE as error:
+            raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",
+                               worker.log_tail()) from error
 
     def _versions(self, entry: Entry) -> dict[str, str]:
         facts = self.course.facts.get(entry.name, {})

@@ -43,6 +43,11 @@ class Reference:
         """What certificates say of it."""
         return f"{self.fast.contender.framework} float64, confirmed by numpy" if self.fast else "numpy float64"
 
+    @property
+    def forward_only(self) -> bool:
+        """Whether nobody here trains: then outputs are all that contenders are compared in."""
+        return all(entry.forward_only for entry in self.course.entries)
+
     def folder(self, seed: int) -> Path:
         """The folder of the proof on this seed's weights and data, the reference's part of it done.
 
@@ -57,7 +62,7 @@ class Reference:
             self.fast = None
         if not self.fast:
             self._say("computing the float64 reference")
-            self._run(self.numpy, folder, proof.REFERENCE)
+            self._run(self.numpy, folder, proof.REFERENCE, forward_only=self.forward_only)
         self.prepared.add(seed)
         return folder
 
@@ -88,9 +93,9 @@ class Reference:
             if not self._certified(fast):
                 return False
             self._say(f"computing the reference with {fast.contender.framework} in float64")
-            self._run(fast, folder, proof.REFERENCE)
+            self._run(fast, folder, proof.REFERENCE, forward_only=self.forward_only)
             self._say("confirming the reference with NumPy")
-            self._run(self.numpy, folder, "numpy", "confirm")
+            self._run(self.numpy, folder, "numpy", "confirm", forward_only=self.forward_only)
         except WorkerFailed as error:
             self._say(f"{fast.contender.framework} is no reference here ({error.message}): asking NumPy alone")
             return False
@@ -130,12 +135,12 @@ class Reference:
                 self.store.keep_certificate(key, earned)
         return earned.passed
 
-    def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove") -> None:
+    def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", **options: bool) -> None:
         patience = self.course.patience
         worker = self.course.start_reference(entry)
         try:
             worker.ask("load", patience.load, **self._load_arguments(entry))
-            worker.ask(command, patience.prove, folder=str(folder), label=label)
+            worker.ask(command, patience.prove, folder=str(folder), label=label, **options)
         finally:
             worker.kill()
 

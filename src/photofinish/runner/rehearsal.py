@@ -59,7 +59,7 @@ class Rehearsal:
         self._phase(entry, "build", reply["seconds"], reply)
         reply = worker.ask("weights", patience.weights, **course.weights_arguments())
         self._phase(entry, "weights", reply["seconds"], reply)
-        for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
+        for task in sorted(set(course.tasks) & set(entry.tasks)):  # infer first: its peak must not hold training's
             self._warm(worker, entry, task)
         self._say(entry, "probing what it really runs")
         self.probes[entry.name] = worker.ask("probe", patience.probe)["probes"]
@@ -94,7 +94,7 @@ class Rehearsal:
                                                f"allowed (worst: {first.worst})")
 
     def _say(self, entry: Entry, text: str) -> None:
-        task = self.course.tasks[0]
+        task = next(each for each in self.course.tasks if each in entry.tasks)
         self.course.listener(Progress("certify", f"rehearsal: {entry.name}: {text}", entry.name, task,
                                       estimates=dict(self.course.estimates.get(task, {}))))
 

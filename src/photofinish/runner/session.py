@@ -41,9 +41,9 @@ class Session:
         self._keep_facts()
         coming = self._pilot()
         done = 0
-        while coming.launches and len(self.course.live) > 1:
+        while coming.launches and self.course.contested:
             planned = done + coming.launches
-            while done < planned and len(self.course.live) > 1 and self._affords(done):
+            while done < planned and self.course.contested and self._affords(done):
                 done += 1
                 LaunchRun(self.course, done, coming.rounds).run()
                 self._tell(done, planned)
@@ -59,7 +59,8 @@ class Session:
 
     def _pilot(self) -> plan.Plan:
         steps = [seconds for known in self.course.estimates.values() for seconds in known.values()]
-        first = plan.pilot(len(self.course.live), len(self.course.tasks), self._left(), steps)
+        turns = sum(len(self.course.field_of(task)) for task in self.course.tasks)
+        first = plan.pilot(turns, 1, self._left(), steps)
         return first if self.launches is None else replace(first, launches=self.launches)
 
     def _affords(self, done: int) -> bool:

@@ -1,0 +1,135 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["onnxruntime==1.31.1", "onnx==1.23.2", "numpy"]
+# [tool.photofinish]
+# title = "ONNX Runtime"
+# modes = ["default"]
+# tasks = ["infer"]
+# download = "49 MB"
+# disk = "180 MB"
+# devices = ["cpu", "cuda"]
+# options = { optimization = ["all", "extended", "basic", "disabled"] }
+# ///
+"""ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
+
+The model is written in _onnx/. The device cuda (package onnxruntime-gpu) was never run.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, List
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from photofinish.frameworks import Setup, Unsupported
+from photofinish.frameworks._onnx.engine import Engine
+from photofinish.frameworks._onnx.use import Arrays, Program
+
+LEVELS = {"all": "ORT_ENABLE_ALL", "extended": "ORT_ENABLE_EXTENDED", "basic": "ORT_ENABLE_BASIC",
+          "disabled": "ORT_DISABLE_ALL"}
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+QUIET = 3  # errors only: of what it thinks of a machine or a model, the audit and the certificate tell more
+
+
+class Contestant(Engine):
+    """ONNX Runtime with its default execution mode, one operator after the other."""
+
+    title = "ONNX Runtime"
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        options = dict(setup.options)
+        self.level = options.pop("optimization", "all")
+        if options or self.level not in LEVELS:
+            raise Unsupported("onnxruntime takes optimization={}, not {}".format(" or ".join(LEVELS), setup.options))
+        kind, _, number = setup.device.partition(":")
+        if PROVIDERS.get(kind) not in onnxruntime.get_available_providers():
+            raise Unsupported("this ONNX Runtime has no device {}: it has {}".format(
+                setup.device, ", ".join(onnxruntime.get_available_providers())))
+        self.kind, self.number = kind, int(number or 0)
+
+    def facts(self) -> Dict[str, Any]:
+        options = self._options()
+        return {"version": onnxruntime.__version__, "onnx_version": onnx.__version__, "device": self.setup.device,
+                "intra_op_threads": options.intra_op_num_threads or "one per core",
+                "inter_op_threads": options.inter_op_num_threads or "one per core",
+                "spinning": "as it comes" if self.setup.regime != "matched" else "off", "optimization": self.level,
+                "build": onnxruntime.get_build_info()}
+
+    def _options(self) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, LEVELS[self.level])
+        options.log_severity_level = QUIET
+        if self.setup.regime == "matched":
+            options.intra_op_num_threads = self.setup.threads
+            options.inter_op_num_threads = 1
+            options.add_session_config_entry("session.set_denormal_as_zero", "1")
+            for pool in ("intra", "inter"):  # a thread that waits for work leaves the core to others
+                options.add_session_config_entry("session.{}_op.allow_spinning".format(pool), "0")
+        return options
+
+    def adapted(self, program: Program) -> Program:
+        """ONNX Runtime 1.31.1 makes zeros that are put around an image into the padding of the pool that reads it,
+        where they would be minus infinity or not count (test_layers saw it). It leaves a Pad alone that names its axes.
+        """
+        pooled = {name for each in program.operations if each.kind.endswith("Pool") for name in each.inputs}
+        for number, each in enumerate(program.operations):
+            if each.kind == "Pad" and each.outputs[0] in pooled:
+                image, edges = each.inputs
+                axes, named = each.outputs[0] + "/axes", each.outputs[0] + "/edges"
+                program.constants[axes] = np.array([2, 3], np.int64)
+                program.constants[named] = program.constants[edges][[2, 3, 6, 7]]
+                program.operations[number] = each._replace(inputs=(image, named, "", axes))
+        return program
+
+    def load(self, file: bytes) -> Any:
+        return self._session(file, self._options())
+
+    def _session(self, file: bytes, options: Any) -> Any:
+        providers: List[Any] = [PROVIDERS["cpu"]]
+        if self.kind == "cuda":  # never run
+            strict = {"use_tf32": "0"} if self.setup.regime == "matched" else {}
+            providers.insert(0, (PROVIDERS["cuda"], dict(strict, device_id=str(self.number))))
+        return onnxruntime.InferenceSession(file, options, providers=providers)
+
+    def hold(self, arrays: Arrays) -> Any:
+        if self.kind == "cpu":
+            return arrays
+        return {name: onnxruntime.OrtValue.ortvalue_from_numpy(values, self.kind, self.number)
+                for name, values in arrays.items()}
+
+    def run(self, session: Any, batch: Any) -> Any:
+        if self.kind == "cpu":
+            return session.run(None, batch)
+        binding = session.io_binding()  # inputs and outputs stay on the GPU
+        for name, value in batch.items():
+            binding.bind_ortvalue_input(name, value)
+        for output in session.get_outputs():
+            binding.bind_output(output.name, self.kind, self.number)
+        session.run_with_iobinding(binding)
+        return binding
+
+    def wait(self, handle: Any) -> None:
+        if self.kind != "cpu":
+            handle.synchronize_outputs()
+
+    def values(self, handle: Any) -> List[np.ndarray]:
+        return list(handle if self.kind == "cpu" else handle.copy_outputs_to_cpu())
+
+    def evidence(self) -> Dict[str, Any]:
+        """The kernels that ONNX Runtime's own profiler saw in one inference."""
+        with TemporaryDirectory() as folder:
+            options = self._options()
+            options.enable_profiling = True
+            options.profile_file_prefix = str(Path(folder) / "profile")
+            session = self._session(self.file(self.arrays), options)
+            self.wait(self.run(session, self.feed({
+                name: np.zeros((self.program.batch,) + tuple(spec.shape), spec.dtype)
+                for name, spec in self.program.inputs})))
+            events = json.loads(Path(session.end_profiling()).read_text())
+        kernels = Counter(each["args"]["op_name"] for each in events if each["name"].endswith("_kernel_time"))
+        return {"providers": session.get_providers(), "kernels": dict(kernels.most_common())}

@@ -1,0 +1,156 @@
+"""What inference engines are asked for and what they make of it. That they compute what NumPy computes: test_layers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parity.contenders import engines, make
+from photofinish import data, environments, frameworks, machine, weights
+from photofinish.frameworks import Setup, Unsupported
+from photofinish.measure import probes
+from photofinish.models import find
+from photofinish.optimizers import SGD
+from photofinish.referee import audit
+from photofinish.values import Contender
+
+BATCH = 2
+GRAPH = find("digits_cnn").small()
+STATE = weights.perturbed_state(GRAPH)
+DRAWN = data.draw_batch(GRAPH, BATCH, seed=0)
+FORMATS = ("avx512_bf16", "amx_bf16")  # as Linux spells a CPU's bfloat16
+ENGINES = [each for each in engines() if each.framework in ("onnxruntime", "openvino")]
+engine = pytest.mark.parametrize("contender", ENGINES, ids=lambda each: each.name)
+
+
+def set_up(name: str, mode: str = "default", **settings: Any) -> frameworks.Contestant:
+    """In settings of its own."""
+    info = environments.frameworks()[name]
+    if environments.installed_version(info) is None:
+        pytest.skip(f"{info.title} is not installed")
+    return frameworks.load(name)(Setup(mode, **settings))
+
+
+def built(contestant: frameworks.Contestant) -> frameworks.Contestant:
+    contestant.build(GRAPH, BATCH, SGD())
+    contestant.put(STATE)
+    return contestant
+
+
+def outputs(contestant: frameworks.Contestant) -> np.ndarray:
+    (values,) = contestant.read(contestant.infer(contestant.feed(DRAWN))).values()
+    return values
+
+
+@engine
+def test_a_session_is_made_for_other_weights_and_kept_for_the_same(contender: Contender) -> None:
+    contestant = built(make(contender))
+    first, seen = contestant.session, outputs(contestant)  # type: ignore[attr-defined]
+    contestant.put({name: values.copy() for name, values in STATE.items()})
+    assert contestant.session is first  # type: ignore[attr-defined]
+    moved = {name: values.copy() for name, values in STATE.items()}
+    moved["parameter/conv1.weight"][0, 0, 0, 0] += 1.0
+    contestant.put(moved)
+    assert contestant.session is not first  # type: ignore[attr-defined]
+    assert np.abs(outputs(contestant) - seen).max() > 0
+    np.testing.assert_array_equal(contestant.get()["parameter/conv1.weight"], moved["parameter/conv1.weight"])
+    moved["parameter/conv1.weight"][:] = STATE["parameter/conv1.weight"]  # what was put changes in the caller's hands
+    contestant.put(moved)
+    np.testing.assert_array_equal(outputs(contestant), seen)
+
+
+@engine
+def test_it_trains_nothing_and_says_so(contender: Contender) -> None:
+    contestant = built(make(contender))
+    batch = contestant.feed(DRAWN)
+    for verb in (contestant.train_step, contestant.gradients):
+        with pytest.raises(Unsupported, match="runs inference only"):
+            verb(batch)
+
+
+@engine
+def test_what_was_read_stays_when_it_runs_again(contender: Contender) -> None:
+    contestant = built(make(contender))
+    first = outputs(contestant)
+    kept = first.copy()
+    other = data.draw_batch(GRAPH, BATCH, seed=1)
+    contestant.infer(contestant.feed(other))
+    np.testing.assert_array_equal(first, kept)
+
+
+@engine
+@pytest.mark.parametrize("setting", [{"mode": "fast"}, {"precision": "float64"}, {"options": {"layout": "x"}},
+                                     {"device": "tpu"}], ids=lambda each: next(iter(each)))
+def test_what_it_does_not_have_is_refused(contender: Contender, setting: dict[str, Any]) -> None:
+    with pytest.raises(Unsupported):
+        set_up(contender.framework, **setting)
+
+
+@engine
+def test_facts_evidence_and_probes_are_plain_data(contender: Contender) -> None:
+    contestant = built(set_up(contender.framework, threads=1))
+    seen = probes.run(contestant)
+    assert seen["facts"]["version"] == environments.installed_version(environments.frameworks()[contender.framework])
+    assert seen["evidence"]["kernels"] and "unsupported" not in seen["threads"]
+    assert audit._precision(seen["matmul"]) == audit._precision(seen["conv"]) == "float32"
+    assert seen["matmul"]["dtype"] == "float32"
+    assert audit._denormals(seen["denormals"]) == "results and operands flushed to zero"
+
+
+def test_matched_onnxruntime_has_the_threads_asked_for_and_none_that_spins() -> None:
+    contestant = built(set_up("onnxruntime", threads=2))
+    options = contestant.session.get_session_options()  # type: ignore[attr-defined]
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
+    for pool in ("intra", "inter"):
+        assert options.get_session_config_entry(f"session.{pool}_op.allow_spinning") == "0"
+    free = built(set_up("onnxruntime", threads=2, regime="out-of-the-box"))
+    assert free.session.get_session_options().intra_op_num_threads == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("level", ["all", "extended", "basic", "disabled"])
+def test_onnxruntime_computes_the_same_at_every_level_of_optimization(level: str) -> None:
+    seen = outputs(built(set_up("onnxruntime", options={"optimization": level})))
+    np.testing.assert_allclose(seen, outputs(built(set_up("onnxruntime"))), rtol=1e-4, atol=1e-5)
+
+
+def test_matched_openvino_has_the_threads_asked_for_in_float32() -> None:
+    seen = built(set_up("openvino", threads=1)).evidence()
+    assert (seen["inference_precision_hint"], seen["inference_num_threads"], seen["num_streams"]) == ("f32", "1", "1")
+    assert seen["enable_cpu_pinning"] == "False"
+    assert "f32" in seen["precisions"] and "bf16" not in seen["precisions"]
+
+
+@pytest.mark.parametrize("primitive", ["matmul", "conv"])
+def test_the_probe_sees_the_bfloat16_that_openvino_takes_by_itself(primitive: str) -> None:
+    """And so does what OpenVINO says of its own kernels."""
+    if not set(FORMATS) & set(machine.facts()["flags"]):
+        pytest.skip("this CPU does not multiply in bfloat16")
+    both = {regime: built(set_up("openvino", regime=regime)) for regime in ("out-of-the-box", "matched")}
+    found = {regime: audit._precision(probes.precision(each, primitive)) for regime, each in both.items()}
+    assert found == {"out-of-the-box": "bfloat16", "matched": "float32"}
+    assert ["bf16" in each.evidence()["precisions"] for each in both.values()] == [True, False]
+
+
+PINNED = """
+import os, sys
+core = min(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {core})
+from parity import test_engines
+contestant = test_engines.built(test_engines.set_up(sys.argv[1], threads=1))
+test_engines.outputs(contestant)
+print("ALLOWED", {core} == set().union(*(os.sched_getaffinity(int(each)) for each in os.listdir("/proc/self/task"))))
+"""
+
+
+@engine
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_its_threads_stay_on_the_cores_of_the_process(contender: Contender) -> None:
+    set_up(contender.framework)
+    tests = str(Path(__file__).parents[1])
+    run = subprocess.run([sys.executable, "-c", PINNED, contender.framework], capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": tests})
+    assert run.stdout.splitlines()[-1:] == ["ALLOWED True"], run.stderr

@@ -1,0 +1,116 @@
+"""What trains nothing is left out of a race in training, with its reason, and proven forward only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from photofinish import api, environments
+from photofinish.environments import read_header
+from photofinish.errors import UsageError
+from photofinish.frameworks import Arrays, Setup
+from photofinish.frameworks.fake import Contestant as Fake
+from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.measure import proof
+from photofinish.models import find
+from photofinish.referee import certificate
+from photofinish.referee.witness import disagreement
+from photofinish.runner.arrange import left_out
+from photofinish.runner.course import Entry
+from photofinish.values import Contender
+
+HEADER = """# /// script
+# requires-python = ">=3.6"
+# dependencies = ["numpy"]
+# [tool.photofinish]
+# title = "Gamma"
+# modes = ["eager", "trace"]
+# devices = ["cpu"]
+# options = {}
+# %s
+# ///
+"""
+
+
+@pytest.mark.parametrize(("line", "eager", "trace"), [
+    ("", ("train", "infer"), ("train", "infer")),
+    ('tasks = ["infer"]', ("infer",), ("infer",)),
+    ('tasks = { trace = ["infer"] }', ("train", "infer"), ("infer",)),
+])
+def test_a_header_says_what_a_mode_can_do(tmp_path: Path, line: str, eager: tuple[str, ...],
+                                          trace: tuple[str, ...]) -> None:
+    path = tmp_path / "gamma.py"
+    path.write_text(HEADER % line)
+    found = read_header(path)
+    assert (found.tasks_of("eager"), found.tasks_of("trace")) == (eager, trace)
+
+
+@pytest.mark.parametrize("line", ['tasks = ["inference"]', 'tasks = { jit = ["infer"] }'])
+def test_a_header_with_another_task_or_mode_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "gamma.py"
+    path.write_text(HEADER % line)
+    with pytest.raises(ValueError, match=r"gamma\.py: tasks are train and infer"):
+        read_header(path)
+
+
+def entry(text: str) -> Entry:
+    contender = environments.checked(text)
+    return Entry(contender, "python", tasks=environments.frameworks()[contender.framework].tasks_of(contender.mode))
+
+
+def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:
+    found = left_out(("train", "infer"), [entry("fake"), entry("fake[step=1]"), entry("fake:forward")])
+    (skip,) = found["train"]
+    assert (skip.contender, skip.reason, skip.cure) == ("fake:forward", "it runs inference only", "--task infer")
+    assert found["infer"] == ()
+
+
+def test_a_race_that_is_left_with_one_is_wrong_use_with_the_way_out() -> None:
+    with pytest.raises(UsageError, match="two contenders") as caught:
+        left_out(("train",), [entry("fake"), entry("fake:forward")])
+    assert "fake:forward: it runs inference only" in str(caught.value) and "--task infer" in str(caught.value)
+
+
+class Off(Fake):
+    """One output is off by some units in the last place of float32."""
+
+    units = 0.0
+
+    def read(self, handle: Arrays) -> Arrays:
+        return {name: np.float32(values * (1 + self.units * 2.0**-23)) for name, values in super().read(handle).items()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("proof")
+    proof.prepare(made, find("digits_cnn").small(), draws=2, exact_draws=3)
+    proof.run(lambda: Reference(Setup("reference", precision="float64")), made, proof.REFERENCE, forward_only=True)
+    return made
+
+
+@pytest.mark.parametrize(("units", "passed"), [(0.0, True), (1.0, True), (10_000.0, False)])
+def test_a_proof_without_training_holds_outputs_to_the_same_rule(folder: Path, units: float, passed: bool) -> None:
+    class Contestant(Off):
+        pass
+
+    Contestant.units = units
+    label = f"off-{units:g}"
+    proof.run(lambda: Contestant(Setup("forward")), folder, label, forward_only=True)
+    earned = certificate.judge(folder, label, label)
+    assert earned.forward_only and earned.passed is passed and earned.curves == {}
+    assert [check.group for check in earned.checks] == ["inference outputs"]
+    assert earned.checks[0].tensors == 1 and 0 < earned.checks[0].allowed < 1e-3
+
+
+def test_a_reference_without_training_is_confirmed_by_its_outputs(folder: Path) -> None:
+    proof.confirm(lambda: Reference(Setup("reference", precision="float64")), folder, "again", forward_only=True)
+    assert disagreement(folder, "again")[0] == 0
+    proof.confirm(lambda: Reference(Setup("reference")), folder, "float32", forward_only=True)
+    assert disagreement(folder, "float32")[0] > 1e-9
+
+
+def test_an_engine_alone_is_verified_forward_only(tmp_path: Path) -> None:
+    found = api.verify("digits_cnn", ["fake:forward"], reduced=True, store=tmp_path)
+    (earned,) = found.certificates
+    assert found.certified and earned.forward_only
+    assert Contender.parse(earned.contender).mode == "forward"
