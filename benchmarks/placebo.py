@@ -44,7 +44,7 @@ def placebo(store: Path, model: str, shape: tuple[int, ...] | None, batch: int, 
     (result,) = api.race(model, [contender, contender], shape=shape, batch=batch, budget=budget, store=store,
                          precision=0.02)
     seconds = time.monotonic() - begin
-    entries = find_entries([contender, contender], "cpu")
+    entries, _ = find_entries([contender, contender], "cpu")
     graph, case, optimizer = make_case(model, batch, shape, None, "", "out-of-the-box", "cpu", None)
     with open_course(Store(store), {"train": case}, graph, optimizer, entries, lambda *_: None, 0) as course:
         first, second = (usual_protocol(course, entry) for entry in entries)

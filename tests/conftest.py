@@ -12,6 +12,8 @@ import pytest
 
 from photofinish import cli
 
+os.environ.setdefault("PHOTOFINISH_ENVIRONMENTS", "never")  # no test downloads anything unless it says so
+
 
 @dataclass(frozen=True)
 class Run:

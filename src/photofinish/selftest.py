@@ -7,8 +7,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from photofinish import api, environments
+from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
 from photofinish.runner import watchdog
 from photofinish.stats import positions
@@ -48,25 +50,35 @@ class SelfTest:
 
 
 def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget: float = 60.0,
-        listener: Callable[[Progress], None] | None = None) -> SelfTest:
+        listener: Callable[[Progress], None] | None = None, own_environments: api.Places = (),
+        make_environments: bool | None = None) -> SelfTest:
     """Takes about ten minutes; `budget` seconds go to each placebo, four times that to the planted race.
 
-    `contenders` default to the first two modes of every installed framework. Raises UsageError.
+    `contenders` default to the first two modes of every framework that this Python has; `own_environments` and
+    `make_environments` are as in `api.race`. Raises UsageError.
     """
     folder = Path(store) if store is not None else api.DEFAULT_STORE
+    places = {"environments": own_environments, "make_environments": make_environments}
     return _SelfTest(folder, tuple(contenders) or _default_contenders(), budget,
-                     listener or (lambda progress: None)).run()
+                     listener or (lambda progress: None), places).run()
 
 
 def _default_contenders() -> tuple[str, ...]:
-    return tuple(Contender(each.framework, mode).name for each in environments.installed()
-                 for mode in environments.frameworks()[each.framework].modes[:2])
+    here = [environments.frameworks()[each.framework] for each in environments.everybody()
+            if isinstance(environments.own(each), environments.Environment)]
+    found = tuple(Contender(each.name, mode).name for each in here for mode in each.modes[:2]
+                  if each.tasks_of(mode) == environments.TASKS)
+    if not found:
+        raise UsageError("no framework is installed for this Python",
+                         "name contenders, and environments are made for them: photofinish selftest -c torch")
+    return found
 
 
 class _SelfTest:
     def __init__(self, store: Path, contenders: tuple[str, ...], budget: float,
-                 listener: Callable[[Progress], None]) -> None:
+                 listener: Callable[[Progress], None], places: dict[str, Any]) -> None:
         self.store, self.contenders, self.budget, self.listener = store, contenders, budget, listener
+        self.places = places
         self.placebos: list[Result] = []
 
     def run(self) -> SelfTest:
@@ -137,7 +149,8 @@ class _SelfTest:
               certify: bool = True, timeout: float | None = None, budget: float | None = None) -> Outcome:
         self.listener(Progress("launch", "self-test: " + " against ".join(contenders)))
         return api.race(MODEL, contenders, task, budget=budget or self.budget, launches=launches, certify=certify,
-                        store=self.store, timeout=timeout, listener=self.listener, command="photofinish selftest")
+                        store=self.store, timeout=timeout, listener=self.listener, command="photofinish selftest",
+                        **self.places)
 
 
 def _allowed(tests: int) -> int:

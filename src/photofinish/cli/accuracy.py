@@ -26,13 +26,14 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
               help="Pictures as FOLDER/<class>/<picture>: .png, .jpg or .npy. Classes are numbered by the names of "
                    "their folders: the numbers themselves, or their alphabetical order.")
 @options.contenders
+@options.environments
 @options.case
 @options.store
 @options.as_json
 @options.quiet
-def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], batch: int | None,
-            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, store: Path | None,
-            as_json: bool, quiet: bool) -> int:
+def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], own_environments: tuple[str, ...],
+            make_environments: bool | None, batch: int | None, shape: tuple[int, ...] | None, classes: int | None,
+            device: str, threads: int | None, store: Path | None, as_json: bool, quiet: bool) -> int:
     """Count how often MODEL is right with your weights, in each framework.
 
     Pictures are resized, cropped and normalised as the model's source does it, once for all contenders. Top-1 has
@@ -43,7 +44,8 @@ def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], 
     from photofinish.reports.json import accuracies
     with output.watching(quiet) as listener:
         found = api.accuracy(model, weights, data, contenders, batch=batch, shape=shape, classes=classes,
-                             device=device, threads=threads, store=store, listener=listener)
+                             device=device, threads=threads, store=store, listener=listener,
+                             environments=own_environments, make_environments=make_environments)
     if as_json:
         told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures)
         click.echo(json.dumps(told, indent=2, allow_nan=False))

@@ -70,8 +70,11 @@ def advice(found: dict[str, Any]) -> Iterator[str]:
     """What was seen, what it means and what to try; nothing when all is well."""
     facts, noise = found["machine"], found["noise"]
     for each in found["frameworks"]:
-        if each["install"]:
-            yield f"{each['title']} is not installed: {each['install']}"
+        if each["reason"]:
+            yield f"{each['reason']}: {each['install']}"
+    if any(each["where"] == "made on demand" for each in found["frameworks"]):
+        yield ("What is made on demand runs in an environment of its own, made when a race names it or by: "
+               "photofinish env create NAME")
     if found["compiler"] is None:
         yield "No C++ compiler: torch:compile cannot run on the CPU. Install g++."
     if noise["foreign"] is not None and noise["foreign"] > BUSY:
@@ -97,7 +100,7 @@ def sheet(found: dict[str, Any]) -> "Document":
     from photofinish.render.quantities import duration
     facts, noise = found["machine"], found["noise"]
     frameworks = Table("frameworks", (Column("Framework", "code"), Column("Version here"), Column("Modes")), tuple(
-        (each["name"], each["version"] or "not installed", ", ".join(each["modes"])) for each in found["frameworks"]))
+        (each["name"], each["version"] or each["where"], ", ".join(each["modes"])) for each in found["frameworks"]))
     share = {name: "not known" if noise[name] is None else f"{noise[name]:.1%} of the CPU"
              for name in ("foreign", "steal")}
     blocks: list[Block] = [

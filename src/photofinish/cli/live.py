@@ -21,8 +21,8 @@ from photofinish.values import Progress
 KEPT_FAILURES = 4
 BAR = 20  # characters
 RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
-TITLES = {"environment": "Preparing", "certify": "Certifying", "launch": "Racing", "block": "Racing",
-          "plan": "Planning", "predict": "Predicting", "failure": "Racing", "done": "Done"}
+TITLES = {"environment": "Preparing", "making": "Preparing", "certify": "Certifying", "launch": "Racing",
+          "block": "Racing", "plan": "Planning", "predict": "Predicting", "failure": "Racing", "done": "Done"}
 
 
 class Watcher:
@@ -66,6 +66,8 @@ class Watcher:
         count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
         if progress.stage in ("plan", "launch", "certify", "predict") and progress.total:
             self.done, self.total = progress.done, progress.total
+        elif progress.stage in ("environment", "making"):  # an installer's bar is gone when it has ended
+            self.done, self.total = progress.done, progress.total or 0
         if progress.stage in ("plan", "launch") and progress.total:
             self.launches = f"{count} launches"
         elif progress.stage == "predict":

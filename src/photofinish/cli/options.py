@@ -74,7 +74,8 @@ COUNT = click.IntRange(min=1)
 contenders = click.option(
     "--contenders", "-c", "contenders", multiple=True, metavar="LIST",
     help="Framework:mode[option=value,...], separated by commas. Default: every installed framework in its "
-         "default mode. One named twice races against itself.")
+         "default mode; `all`: every framework there is, in environments made for them. One named twice races against "
+         "itself.")
 batch = click.option("--batch", "-b", type=COUNT, metavar="N", help="Samples per step. Default: the model's own.")
 shape = click.option("--input", "shape", type=InputShape(), metavar="SIZE",
                      help="Size of the first input: 3x320x320 for images, 128 for texts of that length. Default: the "
@@ -97,6 +98,13 @@ store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see docs/reference/json.md).")
 
+environments = together(
+    click.option("--env", "own_environments", multiple=True, metavar="NAME=PATH",
+                 help="Run a framework (torch, or torch@2.8.0) in an environment of yours: a virtual environment, a "
+                      "conda prefix or a Python. May be given several times."),
+    click.option("--no-env", "make_environments", flag_value=False, default=None,
+                 help="Make no environment for a framework that this Python lacks (the same as "
+                      "PHOTOFINISH_ENVIRONMENTS=never)."))
 case = together(batch, shape, classes, device, threads)
 formats = together(
     click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",

@@ -14,12 +14,14 @@ Examples:
   photofinish race resnet50 -c torch:eager,torch:eager[layout=channels_last] --batch 16
   photofinish race ./net.py:model --input 3x64x64 --classes 10 --html report.html
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
+  photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
 \b
 Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2 wrong use,
 130 interrupted (what was measured is kept and shown).""")
 @click.argument("model")
 @options.contenders
+@options.environments
 @click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
               help="train (forward, loss, backward, update) or infer. May be given twice: one set of launches "
                    "serves both.")
@@ -42,11 +44,11 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.store
 @options.formats
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], batch: int | None,
-         shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, weights: Path | None,
-         optimizer: str, regime: str, budget: float, precision: float, margin: float, launches: int | None,
-         seed: int | None, certify: bool, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
-         as_markdown: bool, quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+         tasks: tuple[str, ...], batch: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
+         threads: int | None, weights: Path | None, optimizer: str, regime: str, budget: float, precision: float,
+         margin: float, launches: int | None, seed: int | None, certify: bool, store: Path | None, html: Path | None,
+         as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
@@ -62,7 +64,7 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], bat
                 model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
                 weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
                 precision=precision, margin=margin, launches=launches, certify=certify, store=store, seed=seed,
-                listener=listener), False
+                listener=listener, environments=own_environments, make_environments=make_environments), False
         except api.Interrupted as stopped:
             results, interrupted = stopped.results, True
     present.present(results, chosen)

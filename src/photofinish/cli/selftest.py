@@ -21,12 +21,14 @@ Examples:
 \b
 Exit code: 0 passed, 1 something failed, 2 wrong use.""")
 @options.contenders
+@options.environments
 @click.option("--budget", type=options.Duration(), default="60s", show_default=True,
               help="Time for each placebo; the planted race gets four times as much.")
 @options.store
 @options.as_json
 @options.quiet
-def command(contenders: tuple[str, ...], budget: float, store: Path | None, as_json: bool, quiet: bool) -> int:
+def command(contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+            budget: float, store: Path | None, as_json: bool, quiet: bool) -> int:
     """Prove the instrument on this machine, in about ten minutes.
 
     A contender raced against itself is not called faster; a planted slow-down is found and its size
@@ -39,7 +41,7 @@ def command(contenders: tuple[str, ...], budget: float, store: Path | None, as_j
     from photofinish.values import to_json
     names = [contender.name for contender in expand(*contenders)]
     with output.watching(quiet) as listener:
-        found = instrument.run(store, names, budget, listener)
+        found = instrument.run(store, names, budget, listener, own_environments, make_environments)
     if as_json:
         click.echo(json.dumps({"passed": found.passed, **to_json(found)}, indent=2))
     else:

@@ -23,6 +23,7 @@ Examples:
 Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @click.argument("model")
 @options.contenders
+@options.environments
 @options.shape
 @options.classes
 @options.device
@@ -32,9 +33,9 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.store
 @options.as_json
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | None, classes: int | None, device: str,
-           threads: int | None, weights: Path | None, reduced: bool, store: Path | None, as_json: bool,
-           quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+           shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, weights: Path | None,
+           reduced: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
     """Prove that contenders compute MODEL alike.
 
     Forward, loss, the gradient of every parameter, and the losses and weights along ten steps of SGD
@@ -46,7 +47,8 @@ def command(model: str, contenders: tuple[str, ...], shape: tuple[int, ...] | No
     from photofinish.reports.json import verification
     with output.watching(quiet) as listener:
         found = api.verify(model, contenders, shape=shape, classes=classes, weights=weights, reduced=reduced,
-                           device=device, threads=threads, store=store, listener=listener)
+                           device=device, threads=threads, store=store, listener=listener,
+                           environments=own_environments, make_environments=make_environments)
     if as_json:
         told = verification(found.model, found.digest, found.certificates, found.failures)
         click.echo(json.dumps(told, indent=2, allow_nan=False))

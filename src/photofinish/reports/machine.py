@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from photofinish.render.document import Block, Code, Column, Facts, Fold, Heading, Section, Table
@@ -20,6 +21,7 @@ def section(result: Result) -> Section:
         blocks += [Heading("Machine"), Facts(known)]
     if race.versions:
         blocks += [Heading("Versions"), *_versions(race.versions)]
+    blocks += _environments(race.environments)
     blocks += [Heading("Again"), Code(race.command, "The command of this race")] if race.command else []
     case = race.case
     blocks.append(Facts(tuple((name, value) for name, value in (
@@ -41,6 +43,20 @@ def _versions(versions: dict[str, dict[str, Any]]) -> tuple[Block, ...]:
                                                      if fact not in short)),))
                   for name, facts in words.items() if any(fact not in short for fact in facts))
     return (table, *folds)
+
+
+def _environments(environments: dict[str, dict[str, Any]]) -> list[Fold]:
+    """Every package of each environment, folded away; contenders that share one stand together."""
+    shared: dict[str, list[str]] = {}
+    for name, each in environments.items():
+        shared.setdefault(json.dumps(each, sort_keys=True), []).append(name)
+    folds = []
+    for names in shared.values():
+        each = environments[names[0]]
+        kind = {"given": "an environment of the user's", "made": "made for it"}.get(each["origin"], each["origin"])
+        title = f"{', '.join(names)}: {kind}, Python {each['python']}, {len(each['packages'])} packages"
+        folds.append(Fold(title, (Facts(tuple(each["packages"].items())),)))
+    return folds
 
 
 def _facts(values: dict[str, Any], prefix: str = "") -> list[tuple[str, str | None]]:

@@ -70,6 +70,7 @@ ANSWERS: dict[str, dict[str, Form]] = {
         facts=OBJECT, evidence=OBJECT)},
     "prove": {"written": _list(TEXT)},
     "confirm": {"written": _list(TEXT)},
+    "free_runs": {"written": _list(TEXT)},
 }
 
 

@@ -1,0 +1,215 @@
+"""`photofinish env`: the environments that contenders run in, which races make on demand."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from photofinish.cli import options
+from photofinish.errors import UsageError
+
+if TYPE_CHECKING:
+    from photofinish.environments.cache import Made
+    from photofinish.environments.recipes import Order
+    from photofinish.render.document import Document
+    from photofinish.values import Contender
+
+Entry = dict[str, Any]
+ALL = "all"
+NAMES = click.argument("names", nargs=-1, required=True, metavar="FRAMEWORK...")
+
+
+@click.group("env", epilog="""\b
+Examples:
+  photofinish env list
+  photofinish env create paddle
+  photofinish env create torch@2.8.0
+  photofinish env remove paddle""")
+def command() -> None:
+    """List, make, lock and remove the environments of frameworks.
+
+    A race makes what it needs by itself. A framework that this Python has runs in it; any other, or another
+    version (torch@2.8.0), gets an environment of its own below ~/.cache/photofinish (PHOTOFINISH_CACHE), where
+    the longest unused make room when all of them take more than 20 GB (PHOTOFINISH_CACHE_LIMIT).
+    """
+
+
+@command.command("list", epilog="""\b
+Example:
+  photofinish env list --json""")
+@options.as_json
+def list_all(as_json: bool) -> None:
+    """Say where each framework would run, and what has been made."""
+    from photofinish.cli import output
+    from photofinish.environments import cache
+    frameworks, made = places(), [told(each) for each in cache.everything()]
+    if as_json:
+        _print({"root": str(cache.root()), "frameworks": frameworks, "environments": made})
+    else:
+        output.show(sheet(frameworks, made))
+
+
+@command.command("create", epilog="""\b
+Examples:
+  photofinish env create torch@2.8.0
+  photofinish env create all
+
+\b
+Exit code: 0 done, 1 one could not be made, 2 wrong use.""")
+@NAMES
+@options.as_json
+@options.quiet
+def create(names: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+    """Make the environment of each FRAMEWORK (torch, torch@2.8.0, or all), even where this Python has it."""
+    from photofinish.cli import output
+    from photofinish.environments import Missing, choice
+    wanted = _contenders(names)
+    done, failures = [], []
+    with output.watching(quiet) as listener:
+        for each in wanted:
+            order = choice.order_for(each)
+            found = order if isinstance(order, Missing) else choice.have(order, listener or (lambda progress: None))
+            if isinstance(found, Missing):
+                failures.append({"name": each.name, "reason": found.reason, "cure": found.cure, "log": found.log})
+            else:
+                done.append(told(found))
+    if as_json:
+        _print({"environments": done, "failures": failures})
+    for entry in () if as_json else done:
+        click.echo(f"{entry['name']} {entry['version']}: {entry['path']}")
+    for entry in () if as_json else failures:
+        click.echo(f"{entry['name']}: {entry['reason']}\n  {entry['cure']}", err=True)
+    return 1 if failures else 0
+
+
+@command.command("lock", epilog="""\b
+Example:
+  photofinish env lock tinygrad""")
+@NAMES
+@options.as_json
+def lock(names: tuple[str, ...], as_json: bool) -> None:
+    """Write down the exact versions in the environment of each FRAMEWORK, for those that are made later.
+
+    The lock lies in the package: this is for work on Photofinish itself. What was made before the lock is made anew.
+    """
+    from photofinish.environments import pins
+    written = []
+    for order, made in map(_existing, _contenders(names)):
+        try:
+            path = pins.write(order.name, order.requirements, order.interpreter.minor, made.packages)
+        except OSError as error:
+            raise UsageError(f"cannot write {error.filename}: {error.strerror}",
+                             "lock from a checkout of the project") from error
+        written.append({"name": order.name, "lock": str(path), "packages": len(made.packages)})
+    if as_json:
+        _print(written)
+    for entry in () if as_json else written:
+        click.echo(f"{entry['name']}: {entry['lock']}")
+
+
+@command.command("path", epilog="""\b
+Example:
+  $(photofinish env path paddle)/bin/python -c 'import paddle'""")
+@NAMES
+@options.as_json
+def path(names: tuple[str, ...], as_json: bool) -> None:
+    """Print where the environment of each FRAMEWORK lies."""
+    found = [told(made) for _, made in map(_existing, _contenders(names))]
+    if as_json:
+        _print(found)
+    for entry in () if as_json else found:
+        click.echo(entry["path"])
+
+
+@command.command("remove", epilog="""\b
+Examples:
+  photofinish env remove torch@2.8.0
+  photofinish env remove all
+
+\b
+Exit code: 0 done, 1 one is in use, 2 wrong use.""")
+@NAMES
+@options.as_json
+def remove(names: tuple[str, ...], as_json: bool) -> int:
+    """Remove the environments of each FRAMEWORK: torch all of torch's, torch@2.8.0 that version's, all every one."""
+    from photofinish.environments import cache
+    _contenders(names)  # misspelt ones are told before anything is gone
+    removed: list[Entry] = []
+    in_use: list[Entry] = []
+    for each in cache.everything():
+        if any(_means(name, each) for name in names):
+            entry = told(each)
+            (removed if cache.remove(each.folder) else in_use).append(entry)
+    if as_json:
+        _print({"removed": removed, "in_use": in_use})
+    for entry in () if as_json else removed:
+        click.echo(f"removed {entry['name']} {entry['version']}")
+    for entry in () if as_json else in_use:
+        click.echo(f"{entry['name']} {entry['version']} is in use", err=True)
+    return 1 if in_use else 0
+
+
+def places() -> list[Entry]:
+    """Where each framework that races would run."""
+    from photofinish import environments
+    from photofinish.cli import listing
+    keys = ("name", "title", "where", "version", "reason", "install", "download", "disk")
+    return [{key: each[key] for key in keys} for each in listing.frameworks()
+            if not environments.frameworks()[each["name"]].in_house]
+
+
+def told(made: "Made") -> Entry:
+    """A made environment as `--json` gives it."""
+    return {"name": made.framework + (f"@{made.asked}" if made.asked else ""), "version": made.version,
+            "python": made.python_version, "path": str(made.python.parent.parent), "bytes": made.bytes,
+            "made": made.made, "used": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(made.used)),
+            "packages": made.packages}
+
+
+def sheet(frameworks: Sequence[Entry], made: Sequence[Entry]) -> "Document":
+    """Where frameworks run, why some cannot, and what has been made."""
+    from photofinish.cli import output
+    from photofinish.environments import cache, make
+    from photofinish.render.document import Block, Column, Heading, Note, Table
+    blocks: list[Block] = [Table("frameworks", (
+        Column("Framework", "code"), Column("Runs in"), Column("Version"), Column("To download"), Column("On disk")),
+        tuple((each["name"], each["where"], each["version"],
+               *(make.told(each[size]) if each[size] else None for size in ("download", "disk")))
+              for each in frameworks))]
+    blocks += [Note((f"{each['reason']}: {each['install']}",)) for each in frameworks if each["reason"]]
+    if made:
+        total = make.told(sum(each["bytes"] for each in made))
+        blocks += [Heading(f"Made: {total} of {make.told(cache.limit())} in {cache.root()}"), Table("environments", (
+            Column("Environment", "code"), Column("Version"), Column("Python"), Column("Size"), Column("Last used")),
+            tuple((each["name"], each["version"], each["python"], make.told(each["bytes"]), each["used"][:10])
+                  for each in made))]
+    return output.sheet("Environments", "", *blocks)
+
+
+def _contenders(names: Sequence[str]) -> "list[Contender]":
+    """In their default modes. Raises UsageError for a name that is none."""
+    from photofinish.environments import expand
+    return expand(*names)
+
+
+def _existing(contender: "Contender") -> "tuple[Order, Made]":
+    """A contender's environment. Raises UsageError if it has not been made."""
+    from photofinish.environments import Missing, cache, choice
+    order = choice.order_for(contender)
+    if isinstance(order, Missing):
+        raise UsageError(order.reason, order.cure)
+    made = cache.read(order.folder)
+    if made is None:
+        raise UsageError(f"no environment of {order.title} has been made", f"photofinish env create {order.name}")
+    return order, made
+
+
+def _means(name: str, made: "Made") -> bool:
+    framework, _, version = name.partition("@")
+    return name == ALL or (framework == made.framework and version in ("", made.asked))
+
+
+def _print(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2))

@@ -1,0 +1,290 @@
+"""Does a worker keep the protocol? `python -m photofinish.conformance "node worker.mjs"` asks it everything.
+
+For whoever writes a worker in another language, or another Python: each request of docs/reference/protocol.md is put
+to it on a small model, and what it says, writes and survives is judged as a race would. That it computes the right
+thing is tried as well: by the certificate.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photofinish import models
+from photofinish.data import draw_batch
+from photofinish.environments import TASKS
+from photofinish.frameworks import Setup
+from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.measure import proof
+from photofinish.optimizers import SGD, optimizer_json
+from photofinish.referee import certificate
+from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.watchdog import MARK, mark_of
+from photofinish.values import Contender
+from photofinish.weights import Arrays, initial_state
+
+MODEL = "digits_cnn"
+BATCH = 8
+STEPS = 3
+PATIENCE = 120.0  # seconds for any answer
+ENDING = 10.0  # seconds to end when standard input closes
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing asked of a worker, whether it was done as the protocol has it, and what was seen."""
+
+    name: str
+    passed: bool
+    seen: str
+
+
+class Broken(Exception):
+    """The worker did something else than the protocol asks for; the message says what."""
+
+
+def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TASKS, model: str = MODEL,
+        patience: float = PATIENCE) -> Iterator[Check]:
+    """Puts every request to the worker that `command` starts, which is to race as `contender`, and gives the checks
+    one by one. The first that kills it is the last."""
+    with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
+        examination = _Examination(list(command), contender, tuple(tasks), model, Path(folder), patience)
+        try:
+            for name, act in examination.acts():
+                try:
+                    yield Check(name, True, act())
+                except (WorkerFailed, Broken) as error:
+                    yield Check(name, False, str(error))
+                    if not examination.alive:
+                        return
+        finally:
+            examination.close()
+
+
+class _Examination:
+    def __init__(self, command: list[str], contender: Contender, tasks: tuple[str, ...], model: str, folder: Path,
+                 patience: float) -> None:
+        self.command, self.contender, self.tasks, self.folder, self.patience = (
+            command, contender, tasks, folder, patience)
+        self.graph = models.find(model).small()
+        self.state = initial_state(self.graph, 0)
+        self.batch = draw_batch(self.graph, BATCH, 0)
+        self.worker: WorkerProcess | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.worker is not None and self.worker.alive
+
+    def acts(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        yield "says hello in this version", self.hello
+        yield "load", self.load
+        yield "build", self.build
+        yield "weights", self.weights
+        for task in self.tasks:
+            yield f"warm ({task})", partial(self.warm, task)
+            yield f"block ({task})", partial(self.block, task)
+        yield "probe", self.probe
+        yield "predict", self.predict
+        yield "prove", self.prove
+        yield "verb (for tests of single layers; may be lacking)", self.verb
+        yield "an unknown request is refused", self.unknown
+        yield "a request that fails is told", self.failing
+        yield "stops and wakes", self.pause
+        yield "says nothing unasked", self.silence
+        yield "ends when standard input closes", self.end
+
+    def hello(self) -> str:
+        environment = dict(os.environ, PHOTOFINISH_CORES="0")
+        self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
+                                    self.patience)
+        return f"protocol {self.worker.hello['protocol']}, {self.worker.hello['python']}"
+
+    def load(self) -> str:
+        setup = {"mode": self.contender.mode, "options": dict(self.contender.options), "device": "cpu", "threads": 1,
+                 "precision": "float32", "regime": "matched", "seed": 0, "names": {}}
+        facts = self._ask("load", framework=self.contender.framework, setup=setup, sabotage={})["facts"]
+        if not any("version" in name for name in facts):
+            raise Broken("its facts name no version: certificates would not know what they are of")
+        return f"{len(facts)} facts"
+
+    def build(self) -> str:
+        path = self.folder / "graph.json"
+        path.write_text(json.dumps(self.graph.to_json()))
+        self._ask("build", graph=str(path), batch=BATCH, optimizer=optimizer_json(SGD()))
+        return f"{len(self.graph.nodes)} layers"
+
+    def weights(self) -> str:
+        batches = {f"{number}/{name}": values for number in range(2) for name, values in self.batch.items()}
+        self._ask("weights", state=self._given("state", self.state), batches=self._given("batches", batches), count=2)
+        return f"{len(self.state)} arrays"
+
+    def warm(self, task: str) -> str:
+        return f"{len(self._ask('warm', task=task, limit=1.0)['series'])} steps"
+
+    def block(self, task: str) -> str:
+        reply = self._ask("block", task=task, steps=STEPS)
+        if (reply["loss"] is None) == (task == "train"):
+            raise Broken(f"the loss of a block of {task} is {reply['loss']}")
+        return f"{min(reply['seconds']):.3g} s a step"
+
+    def probe(self) -> str:
+        seen = self._ask("probe")["probes"]
+        return ", ".join(f"{name}: {'not probed' if 'unsupported' in seen[name] else 'probed'}"
+                         for name in ("matmul", "conv", "denormals", "threads"))
+
+    def predict(self) -> str:
+        outputs = self.folder / "outputs.npz"
+        self._ask("predict", inputs=self._given("inputs", self.batch), outputs=str(outputs))
+        return self._shapes(self._read(outputs))
+
+    def prove(self) -> str:
+        folder = self.folder / "proof"
+        forward_only = "train" not in self.tasks
+        proof.prepare(folder, self.graph, BATCH, draws=1, exact_draws=2)
+        proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
+        self._ask("prove", folder=str(folder), label="worker", forward_only=forward_only)
+        try:
+            earned = certificate.judge(folder, "worker", self.contender.name)
+        except (OSError, KeyError, ValueError) as error:
+            raise Broken(f"what it wrote cannot be judged: {type(error).__name__}: {error}") from error
+        refused = [check for check in earned.checks if not check.passed]
+        if refused:
+            raise Broken("; ".join(f"{each.group}: error {each.error:.2g} of {each.allowed:.2g} allowed ({each.worst})"
+                                   for each in refused))
+        return f"{len(earned.checks)} groups of tensors are right"
+
+    def verb(self) -> str:
+        try:
+            self._verb("put", self.state)
+        except WorkerFailed as error:
+            if error.kind != "unsupported":
+                raise
+            return "lacks it"
+        returned = self._verb("get", {})
+        for name, values in self.state.items():
+            if name not in returned or not np.array_equal(returned[name], values):
+                raise Broken(f"{name} does not come back as it was put")
+        done = ["put", "get"]
+        for name in ("infer", *(("gradients", "train_step") if "train" in self.tasks else ())):
+            self._verb(name, self.batch)
+            done.append(name)
+        return ", ".join(done)
+
+    def unknown(self) -> str:
+        return self._refused("nothing of the kind")
+
+    def failing(self) -> str:
+        return self._refused("predict", inputs=str(self.folder / "nowhere.npz"), outputs=str(self.folder / "none.npz"))
+
+    def pause(self) -> str:
+        assert self.worker is not None
+        self.worker.stop()
+        time.sleep(0.1)
+        self.worker.wake()
+        self.block(self.tasks[0])
+        return "a block afterwards went well"
+
+    def silence(self) -> str:
+        assert self.worker is not None
+        time.sleep(0.2)
+        self.worker.expect_silence()
+        return "nothing"
+
+    def end(self) -> str:
+        """A worker of its own: the one examined is ended otherwise."""
+        process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, cwd=self.folder, start_new_session=True,
+                                   env=dict(os.environ, **{MARK: mark_of("conformance")}))
+        try:
+            process.communicate(timeout=ENDING)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"it lives on {ENDING:.0f} s later") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode:
+            raise Broken(f"it ends with exit code {process.returncode}")
+        return "exit code 0"
+
+    def close(self) -> None:
+        if self.worker is not None:
+            self.worker.kill()
+
+    def _ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        assert self.worker is not None
+        return self.worker.ask(do, self.patience, **arguments)
+
+    def _refused(self, do: str, **arguments: Any) -> str:
+        try:
+            self._ask(do, **arguments)
+        except WorkerFailed as error:
+            if error.kind == "protocol" or not self.alive:
+                raise
+            return f"{error.kind}: {error.message}"
+        raise Broken("it says that this went well")
+
+    def _verb(self, name: str, arrays: Arrays) -> Arrays:
+        result = self.folder / f"{name}-result.npz"
+        self._ask("verb", name=name, given=self._given(name, arrays), result=str(result))
+        found = self._read(result)
+        if name == "infer":
+            self._shapes(found)
+        if name in ("gradients", "train_step") and "loss" not in found:
+            raise Broken(f"{name} gives no loss")
+        return found
+
+    def _given(self, name: str, arrays: Arrays) -> str:
+        path = self.folder / f"{name}-given.npz"
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        return str(path)
+
+    def _read(self, path: Path) -> Arrays:
+        try:
+            with np.load(path) as file:
+                return dict(file)
+        except (OSError, ValueError) as error:
+            raise Broken(f"it left no arrays that can be read in {path.name}: {error}") from error
+
+    def _shapes(self, outputs: Arrays) -> str:
+        """The shapes of the outputs, which must be those of the graph."""
+        for name in self.graph.outputs:
+            expected = (BATCH, *self.graph.spec(name).shape)
+            found = outputs.get(f"output/{name}")
+            if found is None or found.shape != expected:
+                raise Broken(f"output/{name} has shape {None if found is None else found.shape}, not {expected}")
+        return ", ".join(f"{name} {outputs[f'output/{name}'].shape}" for name in self.graph.outputs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the checks; 0 if the worker passed all of them."""
+    parser = argparse.ArgumentParser(prog="python -m photofinish.conformance", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", help="the command line that starts the worker")
+    parser.add_argument("--contender", default="numpy:reference", help="what it is loaded as (%(default)s)")
+    parser.add_argument("--tasks", default=",".join(TASKS), help="what it can be timed at (%(default)s)")
+    parser.add_argument("--model", default=MODEL, help="the model, at reduced size (%(default)s)")
+    chosen = parser.parse_args(arguments)
+    passed = True
+    for check in run(shlex.split(chosen.command), Contender.parse(chosen.contender), chosen.tasks.split(","),
+                     chosen.model):
+        passed = passed and check.passed
+        print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

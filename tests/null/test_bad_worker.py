@@ -1,0 +1,155 @@
+"""A worker that lies, floods or dies is told by name, does no harm to the others, and leaves nothing behind."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from photofinish import api, conformance
+from photofinish.data import draw_batch
+from photofinish.models import find
+from photofinish.optimizers import SGD, optimizer_json
+from photofinish.runner import process, watchdog
+from photofinish.runner.arrange import find_entries, make_case, open_course
+from photofinish.runner.course import Course, Entry
+from photofinish.runner.predict import Prediction
+from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.store import Store
+from photofinish.values import Contender
+from photofinish.weights import initial_state
+
+HERE = Path(__file__).parent
+MODEL = f"{HERE / 'tiny.py'}:tiny"
+GOOD, ALSO_GOOD, BAD = "fake:steady[step=0.010]", "fake:steady[step=0.012]", "fake:steady[step=0.011]"
+HONEST = [sys.executable, "-c", "from photofinish.worker import main; main()"]
+PATIENCE = 60.0
+
+
+def command(fault: str) -> list[str]:
+    return [sys.executable, str(HERE / "bad_worker.py"), fault]
+
+
+def started(fault: str, folder: Path) -> WorkerProcess:
+    return WorkerProcess(command(fault), {"PATH": ""}, folder / "log", watchdog.mark_of(f"bad-{fault}"), PATIENCE)
+
+
+def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
+    """Everything a launch asks, on the smallest model."""
+    graph = find(MODEL).graph()
+    (folder / "graph.json").write_text(json.dumps(graph.to_json()))
+    np.savez(folder / "state.npz", **initial_state(graph, 0))  # type: ignore[arg-type]
+    batch = {f"0/{name}": values for name, values in draw_batch(graph, 8, 0).items()}
+    np.savez(folder / "batches.npz", **batch)  # type: ignore[arg-type]
+    worker.ask("load", PATIENCE, framework="fake", setup={"mode": "steady", "options": {}}, sabotage={})
+    worker.ask("build", PATIENCE, graph=str(folder / "graph.json"), batch=8, optimizer=optimizer_json(SGD()))
+    worker.ask("weights", PATIENCE, state=str(folder / "state.npz"), batches=str(folder / "batches.npz"), count=1)
+    worker.ask("warm", PATIENCE, task="train", limit=1.0)
+    return worker.ask("block", PATIENCE, task="train", steps=3)
+
+
+@pytest.mark.parametrize(("fault", "kind", "said"), [
+    ("protocol", "protocol", "speaks protocol 99, not 1"),
+    ("nan", "protocol", "has [nan, nan, nan] as seconds, where a list of a finite number above 0 is due"),
+    ("negative", "protocol", "finite number above 0"),
+    ("zero", "protocol", "finite number above 0"),
+    ("few", "protocol", "has 2 times, where 3 steps were asked for"),
+    ("words", "protocol", "['fast', 'fast', 'fast']"),
+    ("silent", "protocol", "its answer to load lacks seconds"),
+    ("list", "protocol", "where an object was due"),
+    ("garbage", "protocol", "not JSON: b'this is no JSON'"),
+    ("nested", "protocol", "not JSON"),
+    ("endless", "protocol", "flooded its output"),
+    ("chatty", "protocol", "said something unasked"),
+    ("noisy", "protocol", "flooded its log"),
+    ("exit", "crash", "ended with exit code 3"),
+    ("killed", "crash", "was killed by SIGKILL"),
+    ("kind", "protocol", "no"),
+])
+def test_a_bad_worker_is_told_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, kind: str,
+                                      said: str) -> None:
+    monkeypatch.setattr(process, "LOG_LIMIT", 1 << 20)
+    monkeypatch.setattr(process, "LOOK", 0.2)
+    worker = None
+    with pytest.raises(WorkerFailed) as failed:
+        worker = started(fault, tmp_path)
+        up_to_a_block(worker, tmp_path)
+    if worker is not None:
+        worker.kill()
+    assert failed.value.kind == kind and said in failed.value.message
+    assert watchdog.children() == []
+    assert (tmp_path / "log").stat().st_size <= 1 << 20  # what it flooded is gone from the disk
+
+
+@pytest.fixture
+def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Contenders that the scripted worker runs, in every course, and its fault for each."""
+    faults: dict[str, str] = {}
+    honest = Course.start
+
+    def start(self: Course, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
+        if entry.name not in faults:
+            return honest(self, entry, launch, keep_memory)
+        fault = faults[entry.name]
+        mark = watchdog.mark_of(f"{self.folder.name}-{launch}-{fault}")
+        self.watchdog.watch(mark)
+        return WorkerProcess(command(fault), {"PATH": ""}, self.folder / f"{launch}-{fault}.log", mark, PATIENCE)
+    monkeypatch.setattr(Course, "start", start)
+    return faults
+
+
+def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str]) -> None:
+    kinds = {"nan": "protocol", "exit": "crash", "protocol": "protocol", "shape": "wrong answer",
+             "vanishing": "protocol"}
+    bad.update({f"fake:steady[step=0.02{number}]": fault for number, fault in enumerate(kinds)})
+    (result,) = api.race(MODEL, [GOOD, *bad, ALSO_GOOD], launches=1, seed=1, store=tmp_path, batch=8)
+    assert {bad[each.contender]: each.kind for each in result.race.failures} == kinds
+    assert {block.contender for block in result.race.blocks} == {GOOD, ALSO_GOOD}
+    assert result.comparable and watchdog.children() == []
+
+
+def test_guesses_of_the_wrong_shape_are_not_counted(tmp_path: Path, bad: dict[str, str]) -> None:
+    bad[BAD] = "shape"
+    graph, case, optimizer = make_case(MODEL, 8, None, None, "", "matched", "cpu", None)
+    entries, _ = find_entries([GOOD, BAD], "cpu")
+    failures: list[Any] = []
+    with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, entries,
+                     lambda task, kind, *records: failures.extend(records), 0) as course:
+        images = np.zeros((8, 3, 6, 6), np.float32)
+        guesses = Prediction(course).run(iter([images]), 8)
+    assert set(guesses) == {GOOD} and guesses[GOOD].shape == (8,)
+    assert [(each.contender, each.kind) for each in failures] == [(BAD, "protocol")]
+    assert "gave outputs of shape (1, 4), not (8, 4)" in failures[0].message
+
+
+# The conformance test that any worker can be run against
+
+
+def test_our_own_worker_keeps_the_protocol() -> None:
+    checks = list(conformance.run(HONEST, Contender("fake", "steady")))
+    assert [(each.name, each.seen) for each in checks if not each.passed] == []
+    assert checks[-1].name == "ends when standard input closes"
+
+
+def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
+    checks = list(conformance.run(HONEST, Contender("numpy", "reference"), tasks=("infer",)))
+    assert all(each.passed for each in checks)
+    assert not any("train" in each.name for each in checks)
+
+
+@pytest.mark.parametrize(("fault", "broken", "alive"), [
+    ("protocol", "says hello in this version", False), ("negative", "block (train)", True), ("shape", "predict", True),
+    ("exit", "block (train)", False)])
+def test_a_worker_that_breaks_it_is_told_where(fault: str, broken: str, alive: bool) -> None:
+    checks = list(conformance.run(command(fault), Contender("fake", "steady"), tasks=("train",)))
+    assert next(each.name for each in checks if not each.passed) == broken
+    assert (checks[-1].name != broken) == alive
+    assert watchdog.children() == []
+
+
+def test_the_conformance_test_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    line = " ".join(command("chatty"))
+    assert conformance.main([line, "--contender", "fake:steady", "--tasks", "infer"]) == 1
+    assert "BROKEN  build: said something unasked" in capsys.readouterr().out
