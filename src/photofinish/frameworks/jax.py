@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "JAX"
 # modes = ["jit", "plain"]
+# download = "167 MB"
+# disk = "760 MB"
 # devices = ["cpu", "cuda", "tpu"]
 # options = {}
 # environment = { XLA_PYTHON_CLIENT_PREALLOCATE = "false", JAX_COMPILATION_CACHE_DIR = "{cache}/jax" }

@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "Keras on JAX"
 # modes = ["jit", "nojit"]
+# download = "145 MB"
+# disk = "690 MB"
 # devices = ["cpu", "cuda", "tpu"]
 # options = { build = [] }
 # builds = { "keras.applications" = "keras" }

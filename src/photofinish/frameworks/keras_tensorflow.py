@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "Keras on TensorFlow"
 # modes = ["nojit", "jit"]
+# download = "320 MB"
+# disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
 # options = { build = [] }
 # builds = { "keras.applications" = "keras" }

@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "Keras on PyTorch"
 # modes = ["nojit", "jit"]
+# download = "219 MB"
+# disk = "1.1 GB"
 # devices = ["cpu", "cuda"]
 # options = { build = [] }
 # builds = { "keras.applications" = "keras" }

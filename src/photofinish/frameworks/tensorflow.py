@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "TensorFlow"
 # modes = ["eager", "graph", "xla"]
+# download = "320 MB"
+# disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
 # options = { build = [] }
 # builds = { "keras.applications" = "keras" }

@@ -4,6 +4,8 @@
 # [tool.photofinish]
 # title = "PyTorch"
 # modes = ["eager", "compile"]
+# download = "209 MB"
+# disk = "990 MB"
 # devices = ["cpu", "cuda"]
 # options = { layout = ["contiguous", "channels_last"], build = [] }
 # builds = { torchvision = "torchvision==0.28.0", timm = "timm", transformers = "transformers" }
