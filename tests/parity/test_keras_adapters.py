@@ -16,11 +16,11 @@ if importlib.util.find_spec("keras") is None:
 from families import FAMILIES
 from families.common import BATCH, Case
 from parity.contenders import make
-from parity.rule import Expectation, observe, prepared
+from parity.rule import Expectation, Maker, observe, prepared
 from parity.test_layers import UPDATED, expected_steps, steps
 from parity.test_layers import cases as layer_cases
 from photofinish import data, frameworks, models, weights
-from photofinish.frameworks import Setup, Unsupported, native_source
+from photofinish.frameworks import Arrays, Setup, Unsupported, native_source
 from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import BinaryCrossEntropy, SoftmaxCrossEntropy, Spec
@@ -76,6 +76,20 @@ def test_update(backend: str, optimizer: Optimizer) -> None:
     case = layer_cases()[UPDATED]
     seen = steps(lambda: make(contender(backend)), optimizer, case.state, case.batch)
     assert not expected_steps(optimizer).complaints(seen)
+
+
+def embedded(maker: Maker, state: Arrays, batch: Arrays) -> Arrays:
+    """Every array after a step of Adam: ids come more than once, and TensorFlow's gradient of a table is slices."""
+    contestant = prepared(maker, layer_cases()["embedding"].graph, state, Adam())
+    contestant.wait(contestant.train_step(contestant.feed(batch)))
+    return contestant.get()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_update_of_an_embedding(backend: str) -> None:
+    case = layer_cases()["embedding"]
+    seen = embedded(lambda: make(contender(backend)), case.state, case.batch)
+    assert not Expectation(embedded, case.graph, case.state, case.batch).complaints(seen)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -39,7 +39,7 @@ _CORRECTIONS = '''\
             -ops.expm1(step * float(np.log(beta))) for beta in (self.beta_1, self.beta_2))
         rate, epsilon = learning_rate * ops.sqrt(left_2) / left_1, self.epsilon * ops.sqrt(left_2)
 '''
-PORTABLE = {
+ON_JAX = {
     "Adam": '''
 class Adam(keras.optimizers.Adam):
     """Epsilon is added after the bias correction (arXiv 1412.6980, algorithm 1); Keras adds it before."""
