@@ -19,12 +19,14 @@ from photofinish.environments import (
     expand,
     headers,
     interpreters,
+    make,
     read_header,
     recipes,
     resolve,
 )
 from photofinish.environments.choice import Choice
 from photofinish.errors import UsageError
+from photofinish.runner.arrange import find_entries
 from photofinish.values import Contender
 
 ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",)), ("eager", "compile"), ("cpu", "cuda"),
@@ -364,3 +366,31 @@ def test_the_key_changes_with_whatever_decides_what_is_in_an_environment(nothing
     keys = {order.key, *(change().key for change in changes)}
     assert len(keys) == 1 + len(changes)
     assert replace(order, interpreter=replace(interpreter, paths=())).key == order.key
+
+
+# Fields of contenders
+
+
+@pytest.fixture
+def gamma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third framework, whose packages this Python has."""
+    info = FrameworkInfo("gamma", "Gamma", Recipe(">=3.6", ("numpy", "packaging")), ("eager",), ("cpu",), {})
+    for module in (headers, environments):
+        monkeypatch.setattr(module, "frameworks", lambda: {"alpha": ALPHA, "gamma": info})
+
+
+def test_of_all_those_that_cannot_be_had_are_skipped_with_the_reason(gamma: None) -> None:
+    entries, skipped = find_entries(["all"], "cpu", Choice(make=False))
+    assert [(each.name, each.python) for each in entries] == [("gamma:eager", sys.executable)]
+    (skip,) = skipped
+    assert (skip.contender, skip.cure) == ("alpha:eager", "pip install 'alpha-cpu==1.5'")
+    assert skip.reason.startswith("Alpha is not installed")
+    with pytest.raises(UsageError, match="alpha:eager: Alpha is not installed"):
+        find_entries(["gamma,alpha"], "cpu", Choice(make=False))
+
+
+def test_what_cannot_be_had_is_told_before_anything_is_made(gamma: None, nothing_found: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make, "make", lambda order, listener: pytest.fail("an environment was made"))
+    with pytest.raises(UsageError, match=r"Alpha needs Python >=3\.6,<3\.7"):
+        find_entries(["gamma@1.0,alpha@0.9"], "cpu", Choice(make=True))
