@@ -14,7 +14,7 @@ from photofinish.environments import TASKS, Choice
 from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import find_entries, left_out, make_case, one_of, open_course, own_weights
+from photofinish.runner.arrange import find_entries, left_out, make_case, named, one_of, open_course, own_weights
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
@@ -62,12 +62,13 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
     given = own_weights(weights, model, graph)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    entries, absent = find_entries(contenders, device, choice, listener)
+    lacking = left_out(tasks, named(contenders, device, choice))  # before an environment is made for anybody
+    entries, absent = find_entries(contenders, device, choice, listener, tasks)
     if len(entries) < 2:
         raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
                                                         "see: photofinish list contenders")
-    skipped = {each: absent + skips for each, skips in left_out(tasks, entries).items()}
-    entries = [entry for entry in entries if set(entry.tasks) & set(tasks)]
+    skipped = {each: tuple({skip.contender: skip for skip in absent + skips}.values())
+               for each, skips in lacking.items()}
     cases = {each: replace(case, task=each) for each in tasks}
     seed = secrets.randbelow(2**31) if seed is None else seed
     created = time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -15,8 +15,7 @@ from photofinish.measure import proof
 from photofinish.models import find
 from photofinish.referee import certificate
 from photofinish.referee.witness import disagreement
-from photofinish.runner.arrange import left_out
-from photofinish.runner.course import Entry
+from photofinish.runner.arrange import find_entries, left_out
 from photofinish.values import Contender
 
 HEADER = """# /// script
@@ -53,13 +52,8 @@ def test_a_header_with_another_task_or_mode_is_named(tmp_path: Path, line: str) 
         read_header(path)
 
 
-def entry(text: str) -> Entry:
-    contender = environments.checked(text)
-    return Entry(contender, "python", tasks=environments.frameworks()[contender.framework].tasks_of(contender.mode))
-
-
 def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:
-    found = left_out(("train", "infer"), [entry("fake"), entry("fake[step=1]"), entry("fake:forward")])
+    found = left_out(("train", "infer"), environments.expand("fake,fake[step=1],fake:forward"))
     (skip,) = found["train"]
     assert (skip.contender, skip.reason, skip.cure) == ("fake:forward", "it runs inference only", "--task infer")
     assert found["infer"] == ()
@@ -67,8 +61,13 @@ def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:
 
 def test_a_race_that_is_left_with_one_is_wrong_use_with_the_way_out() -> None:
     with pytest.raises(UsageError, match="two contenders") as caught:
-        left_out(("train",), [entry("fake"), entry("fake:forward")])
+        left_out(("train",), environments.expand("fake,fake:forward"))
     assert "fake:forward: it runs inference only" in str(caught.value) and "--task infer" in str(caught.value)
+
+
+def test_nothing_is_looked_for_that_lacks_every_task() -> None:
+    entries, skipped = find_entries(["fake,fake:forward"], "cpu", tasks=("train",))
+    assert [each.name for each in entries] == ["fake:steady"] and skipped == ()
 
 
 class Off(Fake):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from photofinish import environments, models
+from photofinish.environments import TASKS
 from photofinish.errors import UsageError, unknown
 from photofinish.files.weights import read
 from photofinish.graph import Graph
@@ -20,20 +21,20 @@ REGIMES = ("matched", "out-of-the-box")
 
 
 def find_entries(contenders: Sequence[str], device: str, choice: environments.Choice | None = None,
-                 listener: Callable[[Progress], None] | None = None) -> tuple[list[Entry], tuple[Skip, ...]]:
-    """The contenders with their interpreters, in environments made now where that is needed and allowed; of `all`,
-    those that cannot be had here are skipped. Raises UsageError for another one that cannot."""
+                 listener: Callable[[Progress], None] | None = None,
+                 tasks: Sequence[str] = TASKS) -> tuple[list[Entry], tuple[Skip, ...]]:
+    """The contenders that have any of the tasks, with their interpreters, in environments made now where that is needed
+    and allowed; of `all`, those that cannot be had here are skipped. Raises UsageError for another one that cannot."""
     choice = choice or environments.Choice()
-    named = environments.expand(*contenders, device=device) if contenders else environments.installed(choice)
     lenient = environments.ALL in environments.split(contenders)
     entries, skipped = [], []
-    for contender in () if lenient else named:  # before the first is made, which may take minutes
+    wanted = [each for each in named(contenders, device, choice) if set(tasks_of(each)) & set(tasks)]
+    for contender in () if lenient else wanted:  # before the first is made, which may take minutes
         _insist(contender, environments.foresee(contender, choice))
-    for contender in named:
+    for contender in wanted:
         found = environments.obtain(contender, choice, listener or (lambda progress: None))
         if isinstance(found, environments.Environment):
-            entries.append(Entry(contender, str(found.python), found.framework.environment,
-                                 found.framework.tasks_of(contender.mode), found))
+            entries.append(Entry(contender, str(found.python), found.framework.environment, tasks_of(contender), found))
         elif lenient:
             skipped.append(Skip(contender.name, found.reason, found.cure))
         else:
@@ -51,14 +52,23 @@ def _insist(contender: Contender, found: object) -> None:
         raise UsageError(f"{contender.name}: {found.reason}", found.cure)
 
 
-def left_out(tasks: Sequence[str], entries: Sequence[Entry]) -> dict[str, tuple[Skip, ...]]:
+def named(contenders: Sequence[str], device: str, choice: environments.Choice) -> list[Contender]:
+    """Those that were asked for; all that can run at once if nobody was."""
+    return environments.expand(*contenders, device=device) if contenders else environments.installed(choice)
+
+
+def tasks_of(contender: Contender) -> tuple[str, ...]:
+    return environments.frameworks()[contender.framework].tasks_of(contender.mode)
+
+
+def left_out(tasks: Sequence[str], contenders: Sequence[Contender]) -> dict[str, tuple[Skip, ...]]:
     """Task -> the contenders that lack it. Raises UsageError for a task that fewer than two of them have."""
     found = {}
     for task in tasks:
-        lacking = [entry for entry in entries if task not in entry.tasks]
-        skips = [Skip(entry.name, f"it runs {_spoken(entry.tasks)} only", f"--task {entry.tasks[0]}")
-                 for entry in lacking]
-        if skips and len(entries) - len(skips) < 2:
+        lacking = [each for each in contenders if task not in tasks_of(each)]
+        skips = [Skip(each.name, f"it runs {_spoken(tasks_of(each))} only", f"--task {tasks_of(each)[0]}")
+                 for each in lacking]
+        if skips and len(contenders) - len(skips) < 2:
             told = "; ".join(f"{each.contender}: {each.reason}" for each in skips)
             raise UsageError(f"a race of task {task} needs two contenders ({told})",
                              f"race them with {skips[0].cure}, or name others; see: photofinish list contenders")
