@@ -228,7 +228,13 @@ def cases() -> dict[str, Case]:
     found["everything"] = Case(record(everything, {**IMAGE, **WORDS, **CARRIED}))
     for family in FAMILIES:
         found.update(family.cases())
+        found[compact(family.__name__)] = Case(family.COMPACT)
     return found
+
+
+def compact(family: str) -> str:
+    """The name of the example that has each layer of a family once."""
+    return "compact-" + family.rpartition(".")[2]
 
 
 def missing_kinds() -> set[str]:

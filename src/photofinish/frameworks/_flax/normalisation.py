@@ -42,7 +42,7 @@ FUNCTIONS: Functions = {
 LOWERED = {layers.LocalResponseNorm: "sums of slices, and a power: neither flax nor JAX ships it"}
 LIMITS = {
     layers.BatchNorm: "flax.nnx counts n in the running variance: in mode jit it is converted to n - 1 where the layer "
-                      "says so; not the fast variance (the mean of squares less the square of the mean): it loses digits",
+                      "says so; not the fast variance (mean of squares less square of the mean), which loses digits",
     layers.LayerNorm: "in mode jit the variance is the mean of squares less the square of the mean",
 }
 

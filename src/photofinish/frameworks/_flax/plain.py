@@ -39,7 +39,7 @@ from photofinish.graph import Graph, Node
 from photofinish.optimizers import Optimizer
 
 TAKEN = {"p", "s", "keys", "key", "step", "model", "training_loss", "train_step", "infer", "initial", "count",
-         "partial", "jax", "jnp", "np", "optax", "math"}
+         "partial", "jax", "jnp", "np", "optax"}
 KINDS = (layers.BatchNorm, layers.Dropout, layers.StochasticDepth)  # which training makes a difference to
 NORMS = (layers.BatchNorm, layers.LayerNorm)  # whose dictionary may be empty
 

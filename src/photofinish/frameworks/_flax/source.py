@@ -30,7 +30,7 @@ from photofinish.graph import Graph, Node
 from photofinish.optimizers import SGD, Optimizer
 
 PLAIN = SGD()
-IMPORTS = (("math.", "import math"), ("partial(", "from functools import partial"),
+IMPORTS = (("partial(", "from functools import partial"),
            ("count()", "from itertools import count"), ("", ""), ("jax.", "import jax"),
            ("jnp.", "import jax.numpy as jnp"), ("np.", "import numpy as np"), ("optax.", "import optax"),
            ("nnx.", "from flax import nnx"))

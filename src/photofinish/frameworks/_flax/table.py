@@ -10,7 +10,6 @@ from photofinish.frameworks._flax import (
     dense,
     losses,
     normalisation,
-    optimizers,
     pooling,
     recurrent,
 )
@@ -20,6 +19,6 @@ FAMILIES = (activation, arithmetic, attention, convolution, dense, normalisation
 RULES: Rules = {kind: rule for family in FAMILIES for kind, rule in family.RULES.items()}
 FUNCTIONS: Functions = {kind: rule for family in FAMILIES for kind, rule in getattr(family, "FUNCTIONS", {}).items()}
 HELPERS: Dict[str, str] = {  # what JAX, flax and optax lack, printed above the model where it is used
-    name: text for family in FAMILIES + (losses, optimizers) for name, text in getattr(family, "HELPERS", {}).items()}
+    name: text for family in FAMILIES + (losses,) for name, text in getattr(family, "HELPERS", {}).items()}
 PLAIN_HELPERS: Dict[str, str] = dict(  # and what flax has, for functions of dictionaries
     HELPERS, **{name: text for family in FAMILIES for name, text in getattr(family, "PLAIN_HELPERS", {}).items()})

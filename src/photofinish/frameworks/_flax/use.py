@@ -53,7 +53,7 @@ def padding(amounts: Tuple[int, ...]) -> Union[int, Tuple[Tuple[int, int], ...]]
 
 RESERVED = re.compile("""
     (rngs|model|optimizer|loss|outputs?\\d*|gradients|build|compiled|training_loss|train_step|infer|p|s|keys|key
-    |partial|jax|jnp|nnx|np|optax|math|self|carry|x|step|GRAPH|deterministic|use_running_average|train|eval|perturb|sow
+    |partial|jax|jnp|nnx|np|optax|self|carry|x|step|GRAPH|deterministic|use_running_average|train|eval|perturb|sow
     |set_attributes|iter_(modules|children)|weights|memory|parameters|statistics|found|forward|backward)$""",
                       re.VERBOSE)
 
