@@ -20,7 +20,7 @@ from photofinish.cli import photofinish as root_command
 from photofinish.runner import parcel
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = {"torch", "tensorflow", "keras", "numpy", "scipy", "pandas", "altair", "vl_convert", "ruptures", "rich"}
+HEAVY = {"torch", "tensorflow", "keras", "onnx", "numpy", "scipy", "pandas", "altair", "vl_convert", "ruptures", "rich"}
 
 
 @pytest.mark.parametrize("program", ["import photofinish", "from photofinish.cli import run; run(['--help'])",
