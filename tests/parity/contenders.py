@@ -14,12 +14,17 @@ from remote import Remote
 CHEAP_MODES = ("eager", "graph", "reference")  # the others compile for long: they are tried on one graph of everything
 
 
+SLOW = {"keras-tensorflow:jit", "keras-torch:jit", "keras-jax:nojit"}  # tried in test_keras_adapters.py, if at all
+
+
 def contenders(cheap: bool) -> list[Contender]:
     """Those that train. Found by their headers, without importing anything; the first layout listed is the default."""
     found = []
     for info in environments.frameworks().values():
         layouts = info.options.get("layout", ())
         for mode in info.modes:
+            if f"{info.name}:{mode}" in SLOW:
+                continue
             if "train" in info.tasks_of(mode) and (mode in CHEAP_MODES) == cheap:
                 found.append(Contender(info.name, mode))
                 found += [Contender(info.name, mode, (("layout", layout),)) for layout in layouts[1:]]

@@ -16,7 +16,7 @@ if importlib.util.find_spec("keras") is None:
 from families import FAMILIES
 from families.common import BATCH, Case
 from parity.contenders import make
-from parity.rule import Expectation, Maker, observe, prepared
+from parity.rule import Expectation, Maker, prepared
 from parity.test_layers import UPDATED, expected_steps, steps
 from parity.test_layers import cases as layer_cases
 from photofinish import data, frameworks, models, weights
@@ -55,18 +55,39 @@ def built(backend: str, mode: str = "", graph: Graph = SMALL, optimizer: Optimiz
     return prepared(lambda: make(contender(backend, mode)), graph, state, optimizer)
 
 
+def passed(maker: Maker, graph: Graph, state: Arrays, batch: Arrays) -> Arrays:
+    """Outputs, loss and gradients of a pass in training mode."""
+    contestant = prepared(maker, graph.without_randomness(), state)
+    return contestant.gradients(contestant.feed(batch))
+
+
+def stepped(maker: Maker, graph: Graph, state: Arrays, batch: Arrays) -> Arrays:
+    """Every array after a step of Adam."""
+    contestant = prepared(maker, graph, state, Adam())
+    contestant.wait(contestant.train_step(contestant.feed(batch)))
+    return contestant.get()
+
+
 @lru_cache(maxsize=None)
-def expected(family: ModuleType) -> tuple[Case, Expectation]:
-    case = Case(family.COMPACT)
-    return case, Expectation(lambda make, state, batch: observe(make, case.graph, state, batch),
-                             case.graph, case.state, case.batch)
+def expected(graph: Graph, look: Callable[..., Arrays]) -> tuple[Case, Expectation]:
+    case = Case(graph)
+    return case, Expectation(lambda make, state, batch: look(make, graph, state, batch), graph, case.state, case.batch)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.split(".")[-1])
 def test_every_layer_of_a_family(family: ModuleType, backend: str) -> None:
-    case, expectation = expected(family)
-    seen = observe(lambda: make(contender(backend)), case.graph, case.state, case.batch)
+    case, expectation = expected(family.COMPACT, passed)
+    seen = passed(lambda: make(contender(backend)), case.graph, case.state, case.batch)
+    assert not expectation.complaints(seen)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("backend", "mode"), [("tensorflow", "jit"), ("jax", "nojit")])
+def test_the_other_mode(backend: str, mode: str) -> None:
+    """Not keras-torch:jit: torch.compile takes over a minute for the least of Keras' steps."""
+    case, expectation = expected(layer_cases()["linear"].graph, stepped)
+    seen = stepped(lambda: make(contender(backend, mode)), case.graph, case.state, case.batch)
     assert not expectation.complaints(seen)
 
 
@@ -78,18 +99,12 @@ def test_update(backend: str, optimizer: Optimizer) -> None:
     assert not expected_steps(optimizer).complaints(seen)
 
 
-def embedded(maker: Maker, state: Arrays, batch: Arrays) -> Arrays:
-    """Every array after a step of Adam: ids come more than once, and TensorFlow's gradient of a table is slices."""
-    contestant = prepared(maker, layer_cases()["embedding"].graph, state, Adam())
-    contestant.wait(contestant.train_step(contestant.feed(batch)))
-    return contestant.get()
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_update_of_an_embedding(backend: str) -> None:
-    case = layer_cases()["embedding"]
-    seen = embedded(lambda: make(contender(backend)), case.state, case.batch)
-    assert not Expectation(embedded, case.graph, case.state, case.batch).complaints(seen)
+    """Whose ids come more than once: TensorFlow's gradient of a table is slices that must be added up."""
+    case, expectation = expected(layer_cases()["embedding"].graph, stepped)
+    seen = stepped(lambda: make(contender(backend)), case.graph, case.state, case.batch)
+    assert not expectation.complaints(seen)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

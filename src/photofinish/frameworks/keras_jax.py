@@ -36,6 +36,7 @@ os.environ["KERAS_BACKEND"] = "jax"
 import jax
 import keras
 
+STEPS = {"jit": "jax.jit with donated buffers", "nojit": "operation by operation"}
 native_source = partial(compiled_source, "jax", jit=True)
 
 
@@ -55,7 +56,7 @@ class Contestant(TrainedContestant):
         super().put({name: np.array(values) for name, values in arrays.items()})  # JAX may look at NumPy's own memory
 
     def _backend_facts(self) -> Dict[str, Any]:
-        return dict(on_jax.facts(jax, self.device), jax=jax.__version__)
+        return dict(on_jax.facts(jax, self.device), jax=jax.__version__, step=STEPS[self.setup.mode])
 
     def _in_mode(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return jax.jit(function) if self.setup.mode == "jit" else function  # type: ignore[no-any-return]

@@ -33,6 +33,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import tensorflow as tf
 
+STEPS = {"nojit": "a tf.function", "jit": "a tf.function compiled by XLA"}
 native_source = partial(compiled_source, "tensorflow")
 
 
@@ -48,7 +49,7 @@ class Contestant(TrainedContestant):
         on_tensorflow.prepare(tf, setup)
 
     def _backend_facts(self) -> Dict[str, Any]:
-        return dict(on_tensorflow.facts(tf), tensorflow=tf.__version__)
+        return dict(on_tensorflow.facts(tf), tensorflow=tf.__version__, step=STEPS[self.setup.mode])
 
     def _in_mode(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return tf.function(function, jit_compile=self.setup.mode == "jit")  # type: ignore[no-any-return]

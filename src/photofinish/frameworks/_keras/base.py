@@ -2,6 +2,8 @@
 conventions (velocities, variances). Needs no Keras: the framework's file hands it over."""
 
 import linecache
+import sys
+import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -27,11 +29,12 @@ PROBES: Dict[str, Callable[..., Any]] = {  # as Keras' layers compute them
 
 
 def execute(source: str, name: str) -> Dict[str, Any]:
-    """Executes generated code so that tracebacks show its lines."""
+    """Generated code as a module that tracebacks and compilers can read; what it defines."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace: Dict[str, Any] = {"__name__": name}
-    exec(compile(source, name, "exec"), namespace)
-    return namespace
+    module = types.ModuleType(name.strip("<>"))
+    sys.modules[module.__name__] = module
+    exec(compile(source, name, "exec"), vars(module))
+    return vars(module)
 
 
 class KerasContestant(frameworks.Contestant):

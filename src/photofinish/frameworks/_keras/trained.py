@@ -25,7 +25,7 @@ def inside(function: Any, attribute: str) -> Iterator[Any]:
         if hasattr(each, attribute):
             yield each
         cells = [cell.cell_contents for cell in getattr(each, "__closure__", None) or ()]
-        wanted += [found for found in cells if callable(found)]
+        wanted += [found for found in cells + [getattr(each, "python_function", None)] if callable(found)]
 
 
 class TrainedContestant(KerasContestant):
