@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from photofinish.frameworks._flax import plain
 from photofinish.frameworks._torch import source
 from photofinish.graph import Graph, Tensor, record
 from photofinish.layers import Spec
@@ -76,3 +77,11 @@ def test_the_text_of_a_mode_counts_in_this_mode() -> None:
 def test_the_reference_counts_by_the_families_of_layers_a_graph_uses(package: Path, file: str,
                                                                      expected: list[bool]) -> None:
     assert touched(package / file, "numpy", PLAIN, POOLED) == expected
+
+
+def test_a_mode_with_a_writer_of_its_own_counts_by_what_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {mode: parcel.adapter_digest("jax", PLAIN, mode) for mode in ("jit", "plain")}
+    assert before["jit"] != before["plain"]
+    monkeypatch.setattr(plain, "native_source", lambda graph: "changed")
+    assert parcel.adapter_digest("jax", PLAIN, "plain") != before["plain"]
+    assert parcel.adapter_digest("jax", PLAIN, "jit") == before["jit"]

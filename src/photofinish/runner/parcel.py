@@ -69,7 +69,9 @@ def _writer(framework: str) -> str | None:
 
 def _text(writer: str, graph: Graph, mode: str) -> str:
     """The native source of a graph (or why there is none), written without the framework."""
-    native_source = importlib.import_module(f"photofinish.frameworks.{writer}.source").native_source
+    own = (PACKAGE / f"frameworks/{writer}/{mode}.py").exists()  # a mode that is a style has a writer of its own
+    module = importlib.import_module(f"photofinish.frameworks.{writer}." + (mode if own else "source"))
+    native_source = module.native_source
     options = {"mode": mode} if mode and "mode" in inspect.signature(native_source).parameters else {}
     try:
         return str(native_source(graph, **options))
