@@ -20,7 +20,7 @@ ONE_OF_EACH_FILE = sorted({entry.function.__module__: name for name, entry in mo
 
 def executed(graph: Graph) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": "printed"}
-    exec(native_source("tensorflow", graph), namespace)
+    exec(native_source("keras", graph), namespace)
     return namespace
 
 

@@ -191,7 +191,7 @@ FLATTENED: dict[str, tuple[Callable[[Tensor], Any], bool]] = {  # the model, and
 def test_flattened_features(name: str) -> None:
     function, transposed = FLATTENED[name]
     graph = image_graph(lambda image: function(conv(image, 2, 1)), (3, 4, 6))
-    assert ("jnp.transpose" in native_source("jax", graph)) == transposed
+    assert ("jnp.transpose" in native_source("flax", graph)) == transposed
     assert_same_gradients(graph)
 
 
@@ -230,7 +230,7 @@ def test_a_table_is_tied_to_a_layer_in_another_scope(mode: str) -> None:
 def test_scopes_that_are_alike_share_a_class_or_a_function() -> None:
     """A class knows how many channels come in: the first block's is another."""
     graph = image_graph(lambda image: linear(flatten(reduction(reduction(reduction(image)))), 5))
-    assert re.findall(r"class (Red\w+)", native_source("jax", graph)) == ["Reduction", "Reduction2"]
+    assert re.findall(r"class (Red\w+)", native_source("flax", graph)) == ["Reduction", "Reduction2"]
     assert re.findall(r"def (red\w+)(.*):", plain.native_source(graph)) == [("reduction", "(p, s, keys, x)")]
 
 

@@ -20,7 +20,7 @@ from parity.rule import Expectation, Maker, prepared
 from parity.test_layers import UPDATED, expected_steps, steps
 from parity.test_layers import cases as layer_cases
 from photofinish import data, frameworks, models, weights
-from photofinish.frameworks import Arrays, Setup, Unsupported, native_source
+from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import BinaryCrossEntropy, SoftmaxCrossEntropy, Spec
@@ -204,7 +204,7 @@ def test_the_printed_code_trains(in_this_process: Callable[[str], Any]) -> None:
     in_this_process("keras-tensorflow")
     graph = models.find("digits_cnn").small()
     printed: dict[str, Any] = {"__name__": "printed"}
-    exec(native_source("keras-tensorflow", graph), printed)
+    exec(compiled_source("tensorflow", graph), printed)
     assert printed["GRAPH"] == graph.digest
     batch = data.draw_batch(graph, BATCH, seed=0)
     losses = [printed["train_step"](batch["image"].transpose(0, 2, 3, 1), batch["label"]) for _ in range(10)]

@@ -10,15 +10,14 @@ import pytest
 from families.common import Case
 from parity.cases import cases
 from photofinish import layers, support
-from photofinish.frameworks import Unsupported
+from photofinish.frameworks import Unsupported, forms
 from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.graph import Graph, record
 from photofinish.layers import KINDS, Spec
 from photofinish.models import find
 from photofinish.vocabulary import embedding_bag, pairwise_dots, scan, stack, tanh
 
-PRINTERS = {"torch": "_torch", "tensorflow": "_keras", "keras-tensorflow": "_keras", "keras-torch": "_keras",
-            "keras-jax": "_keras", "jax": "_flax", "onnxruntime": "_onnx", "openvino": "_onnx"}
+PRINTERS = {name: support.part(name) for name in support.frameworks() if support.part(name)[1:] in forms()}
 
 
 def needed(framework: str, kind: str) -> bool:
@@ -51,10 +50,6 @@ def with_kind(kind: str) -> list[str]:
     return [name for name, case in cases().items() if kind in case.kinds and alone(case)]
 
 
-def test_the_frameworks_that_race_are_those_that_can_be_printed() -> None:
-    assert set(support.frameworks()) == set(PRINTERS)
-
-
 @pytest.mark.parametrize(("framework", "kind"), EVERY)
 def test_what_is_absent_cannot_be_printed_and_what_is_there_can(framework: str, kind: str) -> None:
     found = support.of_layer(framework, KINDS[kind])
@@ -65,10 +60,10 @@ def test_what_is_absent_cannot_be_printed_and_what_is_there_can(framework: str, 
     assert not any(printed) if found.level == "absent" else any(printed)
 
 
-@pytest.mark.parametrize("framework", PRINTERS)
+@pytest.mark.parametrize("framework", support.frameworks())
 def test_reasons_are_told_of_layers_that_exist_and_in_their_own_family(framework: str) -> None:
     for family in {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}:
-        module = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.{family}")
+        module = import_module(f"photofinish.frameworks.{support.part(framework)}.{family}")
         for table in ("LOWERED", "LIMITS", "ABSENT"):
             for kind, reason in getattr(module, table, {}).items():
                 assert kind.__module__ == f"photofinish.layers.{family}" and reason, (table, kind)

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import math
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from photofinish.graph import Graph
     from photofinish.render.document import Document
 
-CODE = {"torch": "torch", "keras": "tensorflow", "flax": "jax"}  # a form of code -> the framework whose file prints it
 ONNX = "onnx"
 
 
@@ -44,10 +42,11 @@ def command(model: str, form: str, output: Path | None, shape: tuple[int, ...] |
     every layer of their own. The code is what the framework runs, ready to paste; of ONNX it is the text of the model,
     whose weights are in the file that --output writes. Its batch is the model's own.
     """
-    from photofinish import models
+    from photofinish import frameworks, models
     from photofinish.cli.output import show
-    if form not in ("table", *CODE, ONNX):
-        raise unknown("form", form, ("table", *CODE, ONNX))
+    forms = ("table", *frameworks.forms())
+    if form not in forms:
+        raise unknown("form", form, forms)
     if output is not None and form != ONNX:
         raise UsageError(f"--output writes an ONNX model, not {form}", "add --as onnx, or leave it out")
     entry = models.find(model)
@@ -66,18 +65,14 @@ def command(model: str, form: str, output: Path | None, shape: tuple[int, ...] |
 
 
 def native_code(form: str, graph: "Graph", batch: int = 1) -> str:
-    """Imports the framework. Raises UsageError if it is not installed or cannot express the graph."""
-    from photofinish import environments, frameworks, values
-    if form == ONNX:
+    """Writing takes no framework, but for the package onnx. Raises UsageError if the form cannot express the graph."""
+    from photofinish import frameworks
+    try:
+        if form != ONNX:
+            return frameworks.native_source(form, graph)
         _require_onnx()
         from photofinish.frameworks._onnx import source
-    else:
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's greetings would come before the code
-        found = environments.own(values.Contender(CODE[form]))
-        if isinstance(found, environments.Missing):
-            raise UsageError(f"--as {form}: {found.reason}", found.cure)
-    try:
-        return source.native_source(graph, batch) if form == ONNX else frameworks.native_source(CODE[form], graph)
+        return source.native_source(graph, batch)
     except frameworks.Unsupported as error:
         raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
 

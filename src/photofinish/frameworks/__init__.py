@@ -9,6 +9,7 @@ import pkgutil
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Type
 
 import numpy as np
@@ -127,11 +128,15 @@ def module_of(framework: str) -> str:
     return framework.replace("-", "_")
 
 
-def native_source(framework: str, graph: Graph) -> str:
-    """The native code of a graph, as `photofinish show --as` prints it. Raises Unsupported."""
-    module = importlib.import_module("{}.{}".format(__name__, module_of(framework)))
-    if not hasattr(module, "native_source"):
-        raise Unsupported("{} has no printed form".format(framework))
+def forms() -> List[str]:
+    """What graphs can be written out as: a framework's part has the form's name and a `source`, which needs no
+    framework."""
+    return sorted(path.parent.name[1:] for path in Path(__file__).parent.glob("_*/source.py"))
+
+
+def native_source(form: str, graph: Graph) -> str:
+    """The native code of a graph in one of the `forms`, as `photofinish show --as` prints it. Raises Unsupported."""
+    module = importlib.import_module("{}._{}.source".format(__name__, form))
     return module.native_source(graph)  # type: ignore[no-any-return]
 
 
