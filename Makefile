@@ -29,8 +29,9 @@ lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the roo
 bench: .make/dev .make/compiler  ## what the referee itself costs, measured interleaved
 	$(BIN)/python -m benchmarks
 
-certify: .make/dev .make/compiler  ## every model at full size in every mode; resumes where it stopped
+certify: .make/dev .make/compiler  ## every model at full size, ten reduced in every framework; resumes where it stopped
 	$(BIN)/python -m benchmarks.certify
+	$(BIN)/python -m benchmarks.certify --reduced
 
 install: .make/dev .make/system  ## everything, for work on the project
 

@@ -1,5 +1,7 @@
 """`make certify`: every model at full depth and width in every mode, certified and kept under docs/results.
 
+    python -m benchmarks.certify --reduced --models vgg16 --contenders all
+
 It resumes where it stopped: what is certified under the present digests is not done again. CI checks that
 the committed certificates still speak of the present graphs and adapters (tests/unit/test_results.py).
 """
@@ -10,15 +12,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from photofinish import api, models
+from photofinish import api, environments, models
 from photofinish.graph import Graph, ModelError
 from photofinish.runner.parcel import adapter_digest
 from photofinish.values import Contender, Progress, to_json
 
-RESULTS = Path("docs/results/certificates.json")
+FULL, REDUCED = Path("docs/results/certificates.json"), Path("docs/results/certificates_reduced.json")
 FIRST = ("digits_cnn", "resnet18", "mobilenet_v2", "resnet50", "resnet50_v1", "efficientnet_b4", "vgg16", "resnet152")
 CONTENDERS = ("torch:eager", "torch:eager[layout=channels_last]", "tensorflow:graph", "tensorflow:xla", "torch:compile",
               "tensorflow:eager")
+NAMED = ("resnet50", "mobilenet_v2", "vgg16", "inception_v3", "densenet121", "lstm_lm_small",
+         "transformer_base", "bert_base", "ncf_ml_1m", "deepspeech2")  # with --reduced, in every framework
 SIDES = (64, 96, 128, 160, 224, 299, 331)  # depth and width are full, images as small as the architecture allows
 LENGTH = 16  # of sequences
 
@@ -49,46 +53,75 @@ def all_models() -> list[str]:
     return [*FIRST, *others]
 
 
-def digests(model: str, contender: str) -> dict[str, str]:
+def every_contender() -> list[str]:
+    """Each framework in each of its modes."""
+    return [f"{info.name}:{mode}" for info in environments.frameworks().values() if not info.in_house
+            for mode in info.modes]
+
+
+@lru_cache(maxsize=None)
+def recorded(model: str, reduced: bool = False) -> Graph:
+    entry = models.find(model)
+    return entry.small() if reduced else entry.graph(shape_of(model))
+
+
+@lru_cache(maxsize=None)
+def digests(model: str, contender: str, reduced: bool = False) -> dict[str, str]:
     """What a certificate speaks of: it is stale when one of these is another."""
-    graph, of = recorded(model), Contender.parse(contender)
+    graph, of = recorded(model, reduced), Contender.parse(contender)
     return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode),
             "reference": adapter_digest("numpy", graph)}
 
 
-@lru_cache(maxsize=None)
-def recorded(model: str) -> Graph:
-    return models.find(model).graph(shape_of(model))
+class Ledger:
+    """The certificates of one size, in a file."""
+
+    def __init__(self, reduced: bool = False) -> None:
+        self.reduced = reduced
+        self.path = REDUCED if reduced else FULL
+
+    def rows(self) -> list[Row]:
+        return json.loads(self.path.read_text())["certificates"] if self.path.exists() else []
+
+    def keep(self, row: Row) -> None:
+        """Replaces the row of the same model and contender; written at once, so that nothing is lost."""
+        rows = [each for each in self.rows() if (each["model"], each["contender"]) != (row["model"], row["contender"])]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        ordered = sorted([*rows, row], key=lambda each: (each["model"], each["contender"]))
+        self.path.write_text(json.dumps({"certificates": ordered}, indent=1) + "\n")
+
+    def current(self, row: Row) -> bool:
+        """Whether it speaks of the present graph, adapter and reference."""
+        return bool(row["digests"] == digests(row["model"], row["contender"], self.reduced))
+
+    def pending(self, model: str, contenders: list[str]) -> list[str]:
+        """Those without a current certificate. What a framework was seen not to have is not asked again."""
+        done = {row["contender"] for row in self.rows() if row["model"] == model and settled(row) and self.current(row)}
+        return [each for each in contenders if each not in done]
+
+    def certify(self, model: str, contenders: list[str]) -> list[Row]:
+        """One row for each contender; they share the reference."""
+        shape = None if self.reduced else shape_of(model)
+        found = api.verify(model, contenders, shape=shape, reduced=self.reduced, listener=tell)
+        earned = {each.contender: each for each in found.certificates}
+        rows = []
+        for contender in contenders:
+            row: Row = {"model": model, "contender": contender,
+                        "input": list(recorded(model, self.reduced).inputs[0][1].shape),
+                        "digests": digests(model, contender, self.reduced), "certified": False}
+            if contender in earned:
+                each = earned[contender]
+                row.update(certified=each.passed, batch=each.batch, reference=each.reference, versions=each.versions,
+                           seconds=round(each.seconds, 1), listed=len(each.listed), checks=to_json(each.checks))
+            row["failures"] = [{"kind": each.kind, "message": each.message} for each in found.failures
+                               if each.contender == contender]
+            rows.append(row)
+        return rows
 
 
-def stored() -> list[Row]:
-    return json.loads(RESULTS.read_text())["certificates"] if RESULTS.exists() else []
-
-
-def keep(row: Row) -> None:
-    """Replaces the row of the same model and contender; written at once, so that nothing is lost."""
-    rows = [each for each in stored() if (each["model"], each["contender"]) != (row["model"], row["contender"])]
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    ordered = sorted([*rows, row], key=lambda each: (each["model"], each["contender"]))
-    RESULTS.write_text(json.dumps({"certificates": ordered}, indent=1) + "\n")
-
-
-def certify(model: str, contenders: list[str]) -> list[Row]:
-    """One row for each contender; they share the reference."""
-    shape = shape_of(model)
-    found = api.verify(model, contenders, shape=shape, listener=tell)
-    earned = {each.contender: each for each in found.certificates}
-    rows = []
-    for contender in contenders:
-        row: Row = {"model": model, "contender": contender, "input": list(shape),
-                    "digests": digests(model, contender), "certified": False}
-        if contender in earned:
-            each = earned[contender]
-            row.update(certified=each.passed, batch=each.batch, reference=each.reference, versions=each.versions,
-                       seconds=round(each.seconds, 1), listed=len(each.listed), checks=to_json(each.checks))
-        row["failures"] = [f"{each.kind}: {each.message}" for each in found.failures if each.contender == contender]
-        rows.append(row)
-    return rows
+def settled(row: Row) -> bool:
+    """Whether the row is certified, or absent for the reason that the framework gave."""
+    return row["certified"] or any(each["kind"] == "unsupported" for each in row["failures"])
 
 
 def tell(progress: Progress) -> None:
@@ -97,18 +130,21 @@ def tell(progress: Progress) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="*")
-    parser.add_argument("--contenders", nargs="*", default=CONTENDERS)
+    parser.add_argument("--models", nargs="*", help="all of them, or with --reduced those that issue reports name")
+    parser.add_argument("--contenders", nargs="*", help="`all`, or some; of full size PyTorch and TensorFlow")
+    parser.add_argument("--reduced", action="store_true", help="at reduced depth and size")
     options = parser.parse_args()
-    done = {(row["model"], row["contender"]): row["digests"] for row in stored() if row["certified"]}
+    ledger = Ledger(options.reduced)
+    contenders = options.contenders or (["all"] if options.reduced else list(CONTENDERS))
+    contenders = every_contender() if contenders == ["all"] else contenders
     refused = 0
-    for model in options.models or all_models():
-        pending = [each for each in options.contenders if done.get((model, each)) != digests(model, each)]
-        print(f"{model}: {len(options.contenders) - len(pending)} certified before", flush=True)
-        for row in certify(model, pending) if pending else []:
-            keep(row)
-            refused += not row["certified"]
-            word = "certified" if row["certified"] else f"REFUSED {row['failures']}"
+    for model in options.models or (NAMED if options.reduced else all_models()):
+        pending = ledger.pending(model, contenders)
+        print(f"{model}: {len(contenders) - len(pending)} certified before", flush=True)
+        for row in ledger.certify(model, pending) if pending else []:
+            ledger.keep(row)
+            refused += not settled(row)
+            word = "certified" if row["certified"] else row["failures"] or "REFUSED"
             print("   ", row["contender"], word, flush=True)
     return 1 if refused else 0
 
