@@ -1,4 +1,5 @@
-"""What inference engines are asked for and what they make of it. That they compute what NumPy computes: test_layers."""
+"""What inference engines are asked for and what they make of it, those that this Python has. That they compute what
+NumPy computes: test_layers."""
 
 import os
 import subprocess
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parity.contenders import engines, make
+from parity.contenders import engines
 from photofinish import data, environments, frameworks, machine, weights
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.measure import probes
@@ -23,7 +24,7 @@ GRAPH = find("digits_cnn").small()
 STATE = weights.perturbed_state(GRAPH)
 DRAWN = data.draw_batch(GRAPH, BATCH, seed=0)
 FORMATS = ("avx512_bf16", "amx_bf16")  # as Linux spells a CPU's bfloat16
-ENGINES = [each for each in engines() if each.framework in ("onnxruntime", "openvino")]
+ENGINES = [each for each in engines() if each.mode == "default"]  # others are a mode of a framework that trains
 engine = pytest.mark.parametrize("contender", ENGINES, ids=lambda each: each.name)
 
 
@@ -47,8 +48,16 @@ def outputs(contestant: frameworks.Contestant) -> np.ndarray:
 
 
 @engine
+def test_the_first_step_makes_the_session_so_that_compiling_is_no_part_of_loading_weights(contender: Contender) -> None:
+    contestant = built(set_up(contender.framework))
+    assert contestant.made is None  # type: ignore[attr-defined]
+    outputs(contestant)
+    assert contestant.made is not None and contestant.model is None  # type: ignore[attr-defined]
+
+
+@engine
 def test_a_session_is_made_for_other_weights_and_kept_for_the_same(contender: Contender) -> None:
-    contestant = built(make(contender))
+    contestant = built(set_up(contender.framework))
     first, seen = contestant.session, outputs(contestant)  # type: ignore[attr-defined]
     contestant.put({name: values.copy() for name, values in STATE.items()})
     assert contestant.session is first  # type: ignore[attr-defined]
@@ -65,7 +74,7 @@ def test_a_session_is_made_for_other_weights_and_kept_for_the_same(contender: Co
 
 @engine
 def test_it_trains_nothing_and_says_so(contender: Contender) -> None:
-    contestant = built(make(contender))
+    contestant = built(set_up(contender.framework))
     batch = contestant.feed(DRAWN)
     for verb in (contestant.train_step, contestant.gradients):
         with pytest.raises(Unsupported, match="runs inference only"):
@@ -74,7 +83,7 @@ def test_it_trains_nothing_and_says_so(contender: Contender) -> None:
 
 @engine
 def test_what_was_read_stays_when_it_runs_again(contender: Contender) -> None:
-    contestant = built(make(contender))
+    contestant = built(set_up(contender.framework))
     first = outputs(contestant)
     kept = first.copy()
     other = data.draw_batch(GRAPH, BATCH, seed=1)
@@ -107,7 +116,7 @@ def denormals_in(framework: str) -> str:
 @engine
 def test_matched_engines_flush_denormals(contender: Contender) -> None:
     """In a process of its own, as in a race: ONNX Runtime sets this for a thread once in a process's life."""
-    make(contender)  # or it is skipped
+    set_up(contender.framework)  # or it is skipped
     told = subprocess.run([sys.executable, "-W", "ignore", "-c", "from parity import test_engines; "
                            f"print(test_engines.denormals_in({contender.framework!r}))"],
                           cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True)

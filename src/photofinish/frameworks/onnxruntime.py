@@ -26,7 +26,7 @@ import onnx
 import onnxruntime
 
 from photofinish.frameworks import Setup, Unsupported
-from photofinish.frameworks._onnx.engine import Engine
+from photofinish.frameworks._onnx.engine import OnnxEngine
 from photofinish.frameworks._onnx.use import Arrays, Program
 
 LEVELS = {"all": "ORT_ENABLE_ALL", "extended": "ORT_ENABLE_EXTENDED", "basic": "ORT_ENABLE_BASIC",
@@ -35,7 +35,7 @@ PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 QUIET = 3  # errors only: of what it thinks of a machine or a model, the audit and the certificate tell more
 
 
-class Contestant(Engine):
+class Contestant(OnnxEngine):
     """ONNX Runtime with its default execution mode, one operator after the other."""
 
     title = "ONNX Runtime"
@@ -86,8 +86,8 @@ class Contestant(Engine):
                 program.operations[number] = each._replace(inputs=(image, named, "", axes))
         return program
 
-    def load(self, file: bytes) -> Any:
-        return self._session(file, self._options())
+    def load(self, model: bytes) -> Any:
+        return self._session(model, self._options())
 
     def _session(self, file: bytes, options: Any) -> Any:
         providers: List[Any] = [PROVIDERS["cpu"]]
@@ -126,10 +126,8 @@ class Contestant(Engine):
             options = self._options()
             options.enable_profiling = True
             options.profile_file_prefix = str(Path(folder) / "profile")
-            session = self._session(self.file(self.arrays), options)
-            self.wait(self.run(session, self.feed({
-                name: np.zeros((self.program.batch,) + tuple(spec.shape), spec.dtype)
-                for name, spec in self.program.inputs})))
+            session = self._session(self.written(self.arrays), options)
+            self.wait(self.run(session, self.feed(self.zeros())))
             events = json.loads(Path(session.end_profiling()).read_text())
         kernels = Counter(each["args"]["op_name"] for each in events if each["name"].endswith("_kernel_time"))
         return {"providers": session.get_providers(), "kernels": dict(kernels.most_common())}

@@ -23,7 +23,7 @@ import onnx
 import openvino
 
 from photofinish.frameworks import Setup, Unsupported
-from photofinish.frameworks._onnx.engine import Engine
+from photofinish.frameworks._onnx.engine import OnnxEngine
 from photofinish.frameworks._onnx.use import Arrays, Operation, Program
 
 DEVICE = "CPU"
@@ -31,7 +31,7 @@ PROPERTIES = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS", "NUM_STREAMS"
               "ENABLE_CPU_PINNING")
 
 
-class Contestant(Engine):
+class Contestant(OnnxEngine):
     """OpenVINO's CPU plugin, asked for one answer at a time."""
 
     title = "OpenVINO"
@@ -72,8 +72,8 @@ class Contestant(Engine):
                                    Operation("Mul", (inner, factor), each.outputs, {})]
         return program
 
-    def load(self, file: bytes) -> Any:
-        return self.core.compile_model(self.core.read_model(file), DEVICE, self.settings).create_infer_request()
+    def load(self, model: bytes) -> Any:
+        return self.core.compile_model(self.core.read_model(model), DEVICE, self.settings).create_infer_request()
 
     def hold(self, arrays: Arrays) -> Any:
         return {name: openvino.Tensor(values, shared_memory=True) for name, values in arrays.items()}
