@@ -14,13 +14,13 @@ import pytest
 if importlib.util.find_spec("jax") is None or importlib.util.find_spec("flax") is None:
     pytest.skip("JAX and flax are not installed", allow_module_level=True)
 
+from parity.adapters import BATCH, SMALL, Adapter, assert_near, image_graph, reduction, reference
 from photofinish import data, weights
 from photofinish.frameworks import Setup, Unsupported, native_source
 from photofinish.frameworks._flax import plain
 from photofinish.frameworks._flax.weights import places
 from photofinish.frameworks.jax import Contestant
-from photofinish.frameworks.numpy import Contestant as Reference
-from photofinish.graph import Graph, Tensor, loss, record
+from photofinish.graph import Tensor, loss, record
 from photofinish.layers import SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer
 from photofinish.vocabulary import (
@@ -43,74 +43,17 @@ from photofinish.vocabulary import (
     tanh,
 )
 
-BATCH = 4
 MODES = ["jit", "plain"]
 LABEL = Spec("", (), "int32")
-
-
-def image_graph(function: Callable[[Tensor], Any], shape: tuple[int, ...] = (3, 8, 6)) -> Graph:
-    """A graph on images whose first output is trained to classify."""
-    def model(image: Tensor) -> Any:
-        outputs = function(image)
-        loss(SoftmaxCrossEntropy(), outputs[0] if isinstance(outputs, tuple) else outputs, "label", LABEL)
-        return outputs
-    return record(model, {"image": Spec("CHW", shape)})
-
-
-@block
-def reduction(x: Tensor) -> Tensor:
-    return relu(batch_norm(conv(x, 4, 3, stride=2)))
-
-
-def small_network(image: Tensor) -> Tensor:
-    x = reduction(reduction(image))
-    x = batch_norm(conv(x, 8, 3, groups=4), momentum=0.6, running_variance="population")
-    return linear(flatten(max_pool(x, 3, 2, padding=1)), 5)
-
-
-SMALL = image_graph(small_network)
-
-
-def built(graph: Graph, mode: str = "jit", optimizer: Optimizer | None = SGD(), maker: Any = Contestant,  # noqa: B008
-          precision: str = "float64") -> tuple[Any, Any]:
-    """A contestant with perturbed weights, and a batch."""
-    contestant = maker(Setup(mode, precision=precision))
-    contestant.build(graph, BATCH, optimizer)
-    contestant.put(weights.perturbed_state(graph))
-    return contestant, contestant.feed(data.draw_batch(graph, BATCH, seed=1))
-
-
-def reference(graph: Graph, optimizer: Optimizer | None = SGD()) -> tuple[Any, Any]:  # noqa: B008
-    return built(graph, "reference", optimizer, Reference)
-
-
-def assert_near(seen: dict[str, np.ndarray], exact: dict[str, np.ndarray], tolerance: float = 1e-12) -> None:
-    """Errors relative to the largest element of any tensor: an exact zero is noise of the others' size."""
-    assert seen.keys() == exact.keys()
-    scale = max(float(np.abs(values).max()) for values in exact.values())
-    for name, values in exact.items():
-        np.testing.assert_allclose(seen[name], values, rtol=0, atol=tolerance * scale, err_msg=name)
-
-
-def assert_same_gradients(graph: Graph, mode: str = "jit") -> None:
-    (ours, batch), (exact, same) = built(graph, mode), reference(graph)
-    assert_near(ours.gradients(batch), exact.gradients(same))
-    assert_near(ours.read(ours.infer(batch)), exact.read(exact.infer(same)))
+ADAPTER = Adapter(Contestant, "jit")
+built, assert_same_gradients = ADAPTER.built, ADAPTER.assert_same_gradients
 
 
 @pytest.mark.parametrize(("mode", "optimizer"), [
     ("jit", SGD(0.05, 0.9)), ("plain", SGD(0.05, 0.0)), ("jit", Adam(1e-2, epsilon=1e-3)),
     ("plain", Adam(1e-2, epsilon=1e-3))], ids=str)
 def test_ten_steps_in_double_precision_are_numpys(mode: str, optimizer: Optimizer) -> None:
-    (ours, batch), (exact, same) = built(SMALL, mode, optimizer), reference(SMALL, optimizer)
-    for _ in range(10):
-        assert_near(ours.read(ours.train_step(batch)), exact.read(exact.train_step(same)))
-    expected = exact.get()
-    if optimizer == SGD(0.05, 0.0):  # optax keeps no velocity then
-        expected = {name: values for name, values in expected.items() if not name.startswith("velocity/")}
-    assert ours.get()["step"] == 10
-    assert_near(ours.get(), expected)
-    assert_near(ours.read(ours.infer(batch)), exact.read(exact.infer(same)))
+    ADAPTER.assert_same_steps(mode, optimizer)
 
 
 @pytest.mark.parametrize("mode", MODES)
