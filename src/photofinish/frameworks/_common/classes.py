@@ -1,0 +1,109 @@
+"""A graph written in classes: a scope's parts are made in its constructor, its call is straight-line code."""
+
+import re
+from collections import OrderedDict
+from textwrap import indent
+from typing import Callable, Dict, List, Sequence, Set, Tuple, Type
+
+from photofinish.frameworks import Unsupported
+from photofinish.frameworks._common.forward import Forward, Native
+from photofinish.frameworks._common.scopes import (
+    Writer,
+    camel,
+    function,
+    objective,
+    predictions,
+    returned,
+    slots,
+)
+from photofinish.graph import Graph, Node
+
+
+class ClassWriter(Writer):
+    """Writes one graph in classes. A framework says what they begin with (`begin`), what asks whether this is training,
+    and how weights are shared (`ties`)."""
+
+    begin: Sequence[str] = ()
+    training = "self.training"
+
+    def ties(self) -> List[str]:
+        """The statements that share weights, once all parts are there. Raises Unsupported for what cannot be shared."""
+        raise NotImplementedError
+
+    def whole(self, inputs: Dict[str, str], method: str = "__call__") -> str:
+        """The body of the class of the whole graph; `inputs` maps its tensors to the names of arguments."""
+        return self._class(self.graph.nodes, inputs, returned(self.graph), 0, self.ties(), method)
+
+    def body(self, nodes: Sequence[Node], inputs: Dict[str, str], outputs: Sequence[str], depth: int) -> str:
+        return self._class(nodes, inputs, outputs, depth)
+
+    def spell(self, parts: Sequence[str]) -> str:
+        return camel(parts)
+
+    def entered(self, unit: str, nodes: Sequence[Node], attribute: str, inputs: int) -> Native:
+        return Native("{self}(%s)" % slots(inputs), unit + "()")
+
+    def looped(self, node: Node, lines: Sequence[str]) -> str:
+        """The class of a loop over time: `step` is the body of the Scan, `lines` are those of its call. Raises
+        Unsupported where the body keeps something of its own."""
+        body: Graph = node.layer.body  # type: ignore[attr-defined]
+        if body.state:
+            raise Unsupported("{} (Scan): a body with state of its own".format(node.name))
+        names = dict(zip((name for name, _ in body.inputs), ("carry", "x")))
+        step = type(self)(body, self.units).whole(names, "step")
+        return self.name_of(node.name.split("."),
+                            step + "\n" + function("__call__", ["self", "carry", "sequence"], lines)) + "()"
+
+    def _class(self, nodes: Sequence[Node], inputs: Dict[str, str], outputs: Sequence[str], depth: int,
+               ties: Sequence[str] = (), method: str = "__call__") -> str:
+        steps = self.steps(nodes, depth)
+        made = ["self.{} = {}".format(step.attribute, step.native.module) for step in steps if step.native.module]
+        made += [line.format(self="self." + step.attribute) for step in steps for line in step.native.then]
+        lines = Forward(steps, inputs, outputs, self.training).lines
+        begun = function("__init__", ["self"], list(self.begin) + made + list(ties)) + "\n" if made else ""
+        return begun + function(method, ["self"] + list(inputs.values()), lines)
+
+
+def module(graph: Graph, writer: Type[ClassWriter], losses: Dict[type, Callable[..., str]], spell: Callable[[str], str],
+           helpers: Dict[str, str], imports: Sequence[Tuple[str, str]], head: str, base: str = "") -> str:
+    """The text of a module: its docstring and imports (`head`, with places for {batch}, {imports} and {digest}), the
+    helpers it needs, the classes down to Model, and where the graph has a loss the function training_loss.
+
+    `imports` are pairs of what a module that needs the line has in it, and the line; `base` is what the classes are
+    derived from. Raises Unsupported, naming the layer.
+    """
+    units: Dict[str, str] = OrderedDict()
+    body = writer(graph, units).whole(OrderedDict((name, spell(name)) for name, _ in graph.inputs))
+    units[body] = "Model"
+    parts = ["class {}{}:\n{}".format(name, base and "({})".format(base), indent(text, "    "))
+             for text, name in units.items()]
+    parts += [_training_loss(graph, losses, spell)] if graph.losses else []
+    texts = _needed(helpers, parts) + parts
+    code = "\n".join(texts)
+    used = [line for word, line in imports if re.search(r"(?<![\w.])" + re.escape(word), code)]
+    for word, text in (("{batch}", ", ".join(spell(name) for name, _ in graph.inputs + graph.targets)),
+                       ("{imports}", "\n".join(used)), ("{digest}", graph.digest)):
+        head = head.replace(word, text)
+    return "\n\n".join([head] + texts)
+
+
+def _training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str]) -> str:
+    named = predictions(graph)
+    inputs, targets = ([spell(name) for name, _ in each] for each in (graph.inputs, graph.targets))
+    outputs = ", ".join(named[name] for name in graph.outputs)
+    return function("training_loss", ["model"] + inputs + targets, [
+        '"""The loss, and the outputs it was computed from."""',
+        "{} = model({})".format(", ".join(named.values()), ", ".join(inputs)),
+        "return {}, {}".format(objective(graph, losses, named, spell),
+                               "({})".format(outputs) if len(graph.outputs) > 1 else outputs)])
+
+
+def _needed(helpers: Dict[str, str], parts: Sequence[str]) -> List[str]:
+    """The helpers that the parts use, and those that these use, in the order they are listed."""
+    todo = "\n".join(parts)
+    used: Set[str] = set()
+    while todo:
+        new = {name for name in helpers if re.search(r"(?<![.\w]){}\(".format(name), todo)} - used
+        used |= new
+        todo = "\n".join(helpers[name] for name in new)
+    return [text for name, text in helpers.items() if name in used]
