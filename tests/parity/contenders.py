@@ -40,6 +40,11 @@ def engines() -> list[Contender]:
 _resolve = lru_cache(maxsize=None)(environments.resolve)
 
 
+def available(contender: Contender) -> bool:
+    """Whether it can be tried here, in this Python or an environment of its own."""
+    return not isinstance(_resolve(contender), environments.Missing)
+
+
 @lru_cache(maxsize=None)
 def _load(framework: str) -> type[Contestant]:
     with warnings.catch_warnings():  # what a framework says while it is imported is its own affair

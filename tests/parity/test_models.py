@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from parity.contenders import contenders, engines, make
+from parity.contenders import available, contenders, engines, make
 from photofinish import models
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
@@ -75,7 +75,7 @@ def smallest_of_each_family() -> list[str]:
 
 STANDS_FOR = distinct()
 SMALLEST = smallest_of_each_family()
-COMPILED = [each for each in contenders(cheap=False) if each.framework != "fake"]
+COMPILED = [each for each in contenders(cheap=False) if each.framework != "fake" and available(each)]
 
 
 def cases() -> Iterator[Any]:
