@@ -35,7 +35,7 @@ certify: .make/dev .make/compiler  ## every model at full size, ten reduced in e
 
 install: .make/dev .make/system  ## everything, for work on the project
 
-system: .make/system  ## what pip cannot install: a C++ compiler and a browser for the tests
+system: .make/system  ## what pip cannot install: a C++ compiler, a browser for the tests, Node.js
 
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
@@ -65,5 +65,9 @@ clean:  ## forget environments, caches and build output; stored races are kept
 	sh tools/system.sh browser
 	@mkdir -p .make && touch $@
 
-.make/system: .make/compiler .make/browser
+.make/node: tools/system.sh
+	sh tools/system.sh node
+	@mkdir -p .make && touch $@
+
+.make/system: .make/compiler .make/browser .make/node
 	@touch $@

@@ -1,12 +1,14 @@
 #!/bin/sh
-# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile) or `system.sh browser` (for
-# the report's tests). Missing for good is not an error here: races and tests say what they go without.
+# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh browser` (for the report's
+# tests) or `system.sh node` (for frameworks in JavaScript). Missing for good is not an error here: races and tests say
+# what they go without.
 set -u
 
 case "${1:-}" in
-compiler) commands="g++ c++ clang++" package="g++" purpose="torch:compile" ;;
-browser) commands="chromium chromium-browser google-chrome" package="chromium" purpose="the browser tests" ;;
-*) echo "usage: system.sh compiler|browser" >&2; exit 2 ;;
+compiler) commands="g++ c++ clang++" packages="g++" purpose="torch:compile" ;;
+browser) commands="chromium chromium-browser google-chrome" packages="chromium" purpose="the browser tests" ;;
+node) commands="npm" packages="nodejs npm" purpose="frameworks in JavaScript" ;;
+*) echo "usage: system.sh compiler|browser|node" >&2; exit 2 ;;
 esac
 
 for command in $commands; do
@@ -14,6 +16,7 @@ for command in $commands; do
 done
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
-    { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$package"; } >/dev/null && exit 0
+    # shellcheck disable=SC2086  # several packages are several words
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages; } >/dev/null && exit 0
 fi
-echo "note: $purpose needs $package: install it with your package manager (Debian: sudo apt-get install $package)" >&2
+echo "note: $purpose need $packages: install with your package manager (Debian: sudo apt-get install $packages)" >&2

@@ -75,7 +75,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     session_name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
     told = command or "photofinish " + shlex.join(sys.argv[1:])
     facts = machine.facts()
-    homes = {entry.name: entry.home.record() for entry in entries if entry.home is not None}
+    homes = {entry.name: entry.home.record() for entry in entries}
     races = {each: Race(f"{session_name}-{each}", cases[each],
                         tuple(entry.name for entry in entries if each in entry.tasks), margin, created, told, facts,
                         skipped=skipped[each], environments=homes) for each in tasks}
@@ -88,7 +88,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                 course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
                                          skip.contender, each))
         session = Session(course, kept, races, budget, precision, launches)
-        notary = Notary(course, sys.executable, kept) if certify else None
+        notary = Notary(course, kept) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)
         except KeyboardInterrupt:
@@ -134,7 +134,7 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
 
     with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout,
                      given) as course:
-        notary = Notary(course, sys.executable, kept)
+        notary = Notary(course, kept)
         for number, entry in enumerate(entries, 1):
             course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))
             try:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,12 +25,16 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
-from photofinish.environments import TASKS
+from photofinish.environments import TASKS, Missing, checked, resolve, start
+from photofinish.errors import UsageError
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.measure import proof
 from photofinish.optimizers import SGD, optimizer_json
 from photofinish.referee import certificate
+from photofinish.runner import remote
+from photofinish.runner.course import usable_cores
+from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import MARK, mark_of
 from photofinish.values import Contender
@@ -57,11 +61,12 @@ class Broken(Exception):
 
 
 def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TASKS, model: str = MODEL,
-        patience: float = PATIENCE) -> Iterator[Check]:
+        patience: float = PATIENCE, variables: Mapping[str, str] | None = None) -> Iterator[Check]:
     """Puts every request to the worker that `command` starts, which is to race as `contender`, and gives the checks
-    one by one. The first that kills it is the last."""
+    one by one. The first that kills it is the last. `variables` are those it is started with, ours if left out."""
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
-        examination = _Examination(list(command), contender, tuple(tasks), model, Path(folder), patience)
+        examination = _Examination(list(command), contender, tuple(tasks), model, Path(folder), patience,
+                                   os.environ if variables is None else variables)
         try:
             for name, act in examination.acts():
                 try:
@@ -76,13 +81,14 @@ def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TAS
 
 class _Examination:
     def __init__(self, command: list[str], contender: Contender, tasks: tuple[str, ...], model: str, folder: Path,
-                 patience: float) -> None:
-        self.command, self.contender, self.tasks, self.folder, self.patience = (
-            command, contender, tasks, folder, patience)
+                 patience: float, variables: Mapping[str, str]) -> None:
+        self.command, self.contender, self.tasks, self.folder, self.patience, self.variables = (
+            command, contender, tasks, folder, patience, variables)
         self.graph = models.find(model).small()
         self.state = initial_state(self.graph, 0)
         self.batch = draw_batch(self.graph, BATCH, 0)
         self.worker: WorkerProcess | None = None
+        self.facts: dict[str, Any] = {}
 
     @property
     def alive(self) -> bool:
@@ -107,7 +113,7 @@ class _Examination:
         yield "ends when standard input closes", self.end
 
     def hello(self) -> str:
-        environment = dict(os.environ, PHOTOFINISH_CORES="0")
+        environment = dict(self.variables, PHOTOFINISH_CORES=str(usable_cores()[0]))
         self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
                                     self.patience)
         return f"protocol {self.worker.hello['protocol']}, {self.worker.hello['python']}"
@@ -115,10 +121,10 @@ class _Examination:
     def load(self) -> str:
         setup = {"mode": self.contender.mode, "options": dict(self.contender.options), "device": "cpu", "threads": 1,
                  "precision": "float32", "regime": "matched", "seed": 0, "names": {}}
-        facts = self._ask("load", framework=self.contender.framework, setup=setup, sabotage={})["facts"]
-        if not any("version" in name for name in facts):
+        self.facts = self._ask("load", framework=self.contender.framework, setup=setup, sabotage={})["facts"]
+        if not any("version" in name for name in self.facts):
             raise Broken("its facts name no version: certificates would not know what they are of")
-        return f"{len(facts)} facts"
+        return f"{len(self.facts)} facts"
 
     def build(self) -> str:
         path = self.folder / "graph.json"
@@ -141,7 +147,8 @@ class _Examination:
         return f"{min(reply['seconds']):.3g} s a step"
 
     def probe(self) -> str:
-        seen = self._ask("probe")["probes"]
+        assert self.worker is not None
+        seen = remote.probe(self.worker, self.patience, self.facts)
         return ", ".join(f"{name}: {'not probed' if 'unsupported' in seen[name] else 'probed'}"
                          for name in ("matmul", "conv", "denormals", "threads"))
 
@@ -155,7 +162,8 @@ class _Examination:
         forward_only = "train" not in self.tasks
         proof.prepare(folder, self.graph, BATCH, draws=1, exact_draws=2)
         proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
-        self._ask("prove", folder=str(folder), label="worker", forward_only=forward_only)
+        assert self.worker is not None
+        remote.prove(self.worker, self.patience, self.facts, folder, "worker", forward_only=forward_only)
         try:
             earned = certificate.judge(folder, "worker", self.contender.name)
         except (OSError, KeyError, ValueError) as error:
@@ -207,7 +215,7 @@ class _Examination:
         """A worker of its own: the one examined is ended otherwise."""
         process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL, cwd=self.folder, start_new_session=True,
-                                   env=dict(os.environ, **{MARK: mark_of("conformance")}))
+                                   env=dict(self.variables, **{MARK: mark_of("conformance")}))
         try:
             process.communicate(timeout=ENDING)
         except subprocess.TimeoutExpired:
@@ -273,17 +281,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the checks; 0 if the worker passed all of them."""
     parser = argparse.ArgumentParser(prog="python -m photofinish.conformance", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", help="the command line that starts the worker")
+    parser.add_argument("command", nargs="?", default="", help="the command line that starts the worker (of a "
+                        "contender of the house: its own, if left out)")
     parser.add_argument("--contender", default="numpy:reference", help="what it is loaded as (%(default)s)")
     parser.add_argument("--tasks", default=",".join(TASKS), help="what it can be timed at (%(default)s)")
     parser.add_argument("--model", default=MODEL, help="the model, at reduced size (%(default)s)")
     chosen = parser.parse_args(arguments)
     passed = True
-    for check in run(shlex.split(chosen.command), Contender.parse(chosen.contender), chosen.tasks.split(","),
-                     chosen.model):
-        passed = passed and check.passed
-        print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
+        try:
+            command, contender, variables = _started(chosen.command, chosen.contender, Path(folder))
+        except UsageError as error:
+            parser.error(str(error))
+        for check in run(command, contender, chosen.tasks.split(","), chosen.model, variables=variables):
+            passed = passed and check.passed
+            print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
     return 0 if passed else 1
+
+
+def _started(command: str, contender: str, folder: Path) -> tuple[list[str], Contender, Mapping[str, str] | None]:
+    """What starts the worker, what it is loaded as, and its variables. Raises UsageError."""
+    if command:
+        return shlex.split(command), Contender.parse(contender), None
+    found = checked(contender)
+    home = resolve(found)
+    if isinstance(home, Missing):
+        raise UsageError(f"{found.name}: {home.reason}", home.cure)
+    return start.command(home, pack(folder)), found, start.variables(home, os.environ, folder / "cache")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,15 @@ whose native form does not cover everything (LIMITS), and those left out (ABSENT
 """
 
 import importlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 from photofinish import environments
-from photofinish.frameworks import module_of
 from photofinish.graph import Graph
 from photofinish.layers import KINDS, Layer, layer_fields
 
@@ -87,11 +88,18 @@ def told(found: Support) -> dict[str, Any]:
 
 def part(framework: str) -> str:
     """The package that the framework's own file takes the forms of its layers from, found without importing either."""
-    source = (environments.FOLDER / f"{module_of(framework)}.py").read_text(encoding="utf-8")
-    return str(re.findall(r"from photofinish\.frameworks\.(_(?!common)\w+)", source)[0])
+    source = environments.file_of(framework).read_text(encoding="utf-8")
+    return str(re.findall(r"(?:photofinish\.frameworks\.|\./)(_(?!common)\w+)", source)[0])
 
 
 @lru_cache(maxsize=None)
 def _family(framework: str, name: str) -> Any:
-    """The framework's file of a family of layers."""
+    """The framework's file of a family of layers; of a part in JavaScript what its support.json says of all."""
+    told = environments.FOLDER / part(framework) / "support.json"
+    if told.exists():
+        found = json.loads(told.read_text(encoding="utf-8"))
+        return SimpleNamespace(RULES=[KINDS[kind] for kind in found["native"]],
+                               LOWERED={KINDS[kind]: why for kind, why in found["lowered"].items()},
+                               LIMITS={KINDS[kind]: why for kind, why in found["native"].items() if why},
+                               ABSENT={KINDS[kind]: why for kind, why in found["absent"].items()})
     return importlib.import_module(f"photofinish.frameworks.{part(framework)}.{name}")

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
 
@@ -103,6 +104,13 @@ class Worker:
         from photofinish.measure import proof
         return {"written": proof.confirm(lambda: self.contestant, Path(folder), label, forward_only)}
 
+    def witness(self, given: str) -> Dict[str, Any]:
+        """What only this process can see of itself: its threads while a matrix product repeats (of operands of its own,
+        which are those in `given`), and the evidence of its mode."""
+        from photofinish.measure import probes
+        return {"threads": probes.attempt(probes.threads, self.contestant),
+                "evidence": probes.attempt(lambda each: each.evidence(), self.contestant)}
+
     def free_runs(self, folder: str, label: str) -> Dict[str, Any]:
         """Runs the free runs of the reference that `prove` leaves out."""
         from photofinish.measure import proof
@@ -110,12 +118,16 @@ class Worker:
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
-                                                      "predict", "confirm", "free_runs", "verb")}
+                                                      "predict", "confirm", "free_runs", "verb", "witness")}
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
     contestant.put(arrays)
     return {}
+
+
+def _probe(name: str, contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
+    return contestant.probe(name, arrays)  # type: ignore[no-any-return]
 
 
 VERBS: Dict[str, Callable[[Any, Dict[str, Any]], Dict[str, Any]]] = {
@@ -124,6 +136,7 @@ VERBS: Dict[str, Callable[[Any, Dict[str, Any]], Dict[str, Any]]] = {
     "gradients": lambda contestant, batch: contestant.gradients(contestant.feed(batch)),
     "infer": lambda contestant, batch: contestant.read(contestant.infer(contestant.feed(batch))),
     "train_step": lambda contestant, batch: contestant.read(contestant.train_step(contestant.feed(batch))),
+    **{name: partial(_probe, name) for name in ("matmul", "conv", "multiply")},
 }
 
 

@@ -133,6 +133,33 @@ def test_our_own_worker_keeps_the_protocol() -> None:
     assert checks[-1].name == "ends when standard input closes"
 
 
+LEAVING = """
+import json
+import photofinish.worker as worker
+left = ["probe", "prove", "confirm", "free_runs"]
+dumps = json.dumps
+worker.json.dumps = lambda told: dumps({**told, "leaves": left} if "protocol" in told else told)
+for each in left:
+    del worker.COMMANDS[each]
+worker.main()
+"""
+
+
+@pytest.mark.parametrize("tasks", [("train", "infer"), ("infer",)])
+def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[str, ...]) -> None:
+    checks = list(conformance.run([sys.executable, "-c", LEAVING], Contender("numpy", "reference"), tasks))
+    assert [(each.name, each.seen) for each in checks if not each.passed] == []
+    seen = {each.name: each.seen for each in checks}
+    assert "groups of tensors are right" in seen["prove"]
+    assert seen["probe"].startswith("matmul: not probed")  # which NumPy lacks, as it says itself
+
+
+def test_a_worker_cannot_leave_what_only_it_can_do() -> None:
+    code = LEAVING.replace('"prove"', '"block"')
+    (check,) = conformance.run([sys.executable, "-c", code], Contender("numpy", "reference"))
+    assert not check.passed and "as leaves, where a list of one of probe, prove" in check.seen
+
+
 def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
     checks = list(conformance.run(HONEST, Contender("numpy", "reference"), tasks=("infer",)))
     assert all(each.passed for each in checks)

@@ -276,9 +276,10 @@ def test_committed_locks_have_exact_versions_and_nothing_else(path: Path) -> Non
     name, made_of, *lines = path.read_text().splitlines()
     framework, _, version = path.stem.partition("@")
     assert re.fullmatch(rf"# {re.escape(path.stem)}, Python 3\.\d+", name) and made_of.startswith("# made of: ")
-    assert lines and all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line) for line in lines)
-    dependencies = recipes.recipe_of(headers.frameworks()[framework], version).dependencies
-    assert made_of.startswith("# made of: " + ", ".join(dependencies))
+    assert lines and all(re.fullmatch(r"([a-z0-9-]+|npm:[@a-z0-9/._-]+)==[0-9][0-9a-z.-]*", line) for line in lines)
+    recipe = recipes.recipe_of(headers.frameworks()[framework], version)
+    assert made_of.startswith("# made of: " + ", ".join(recipe.dependencies))
+    assert made_of.endswith(", ".join(recipe.npm))
 
 
 # The cache

@@ -22,10 +22,10 @@ def course(model: str, batch: int) -> Any:
 ])
 def test_a_proof_takes_the_usual_samples_unless_the_models_own_batch_has_fewer(model: str, batch: int,
                                                                               samples: int) -> None:
-    assert Reference(course(model, batch), "python", None, 1)._batch() == samples
+    assert Reference(course(model, batch), None, 1)._batch() == samples
 
 
 def test_what_is_normalised_over_the_batch_is_never_proven_on_less() -> None:
     stateful = course("gcn_cora", 1)
     stateful.graph = find("resnet18").small()
-    assert Reference(stateful, "python", None, 1)._batch() == LEAST_BATCH
+    assert Reference(stateful, None, 1)._batch() == LEAST_BATCH

@@ -98,7 +98,7 @@ def lock(names: tuple[str, ...], as_json: bool) -> None:
     written = []
     for order, made in map(_existing, _contenders(names)):
         try:
-            path = pins.write(order.name, order.requirements, order.interpreter.minor, made.packages)
+            path = pins.write(order.name, order.asked, order.interpreter.minor, made.packages)
         except OSError as error:
             raise UsageError(f"cannot write {error.filename}: {error.strerror}",
                              "lock from a checkout of the project") from error

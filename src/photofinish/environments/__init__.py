@@ -1,5 +1,6 @@
 """What each framework asks for (headers), how contenders are spelled (contenders), which environment each runs in
-(choice), what one is made of (recipes, pins), and how it is made (make) and kept (cache)."""
+(choice), what one is made of (recipes, pins), how it is made (make, npm) and kept (cache), and how a worker is started
+in it (start)."""
 
 from photofinish.environments.choice import (
     Choice,
@@ -13,9 +14,31 @@ from photofinish.environments.choice import (
     resolve,
 )
 from photofinish.environments.contenders import ALL, COMMON_OPTIONS, checked, everybody, expand, split
-from photofinish.environments.headers import FOLDER, TASKS, FrameworkInfo, Recipe, frameworks, read_header
+from photofinish.environments.headers import FOLDER, TASKS, FrameworkInfo, Recipe, file_of, frameworks, read_header
 from photofinish.environments.make import Missing
 
-__all__ = ["ALL", "COMMON_OPTIONS", "FOLDER", "TASKS", "Choice", "Environment", "FrameworkInfo", "Missing", "Recipe",
-           "checked", "cure", "everybody", "expand", "foresee", "frameworks", "installed", "installed_version",
-           "obtain", "own", "read_header", "resolve", "split"]
+__all__ = [
+    "ALL",
+    "COMMON_OPTIONS",
+    "FOLDER",
+    "TASKS",
+    "Choice",
+    "Environment",
+    "FrameworkInfo",
+    "Missing",
+    "Recipe",
+    "checked",
+    "cure",
+    "everybody",
+    "expand",
+    "file_of",
+    "foresee",
+    "frameworks",
+    "installed",
+    "installed_version",
+    "obtain",
+    "own",
+    "read_header",
+    "resolve",
+    "split",
+]

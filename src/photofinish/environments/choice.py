@@ -28,6 +28,7 @@ from photofinish.errors import UsageError
 from photofinish.values import Contender
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
+DEBIAN = {"node": "nodejs"}  # programs whose package is called otherwise
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,9 @@ def _lacking(contender: Contender) -> Missing | None:
     """What the framework needs of the system and does not find there."""
     framework = headers.frameworks()[contender.framework]
     lacking = [each for each in recipes.recipe_of(framework, contender.version).system if not _on_system(each)]
+    packages = [DEBIAN.get(each, each) for each in lacking]
     return Missing(f"{framework.title} needs {' and '.join(lacking)}, which this machine lacks",
-                   f"install it, on Debian with: apt-get install {' '.join(lacking)}") if lacking else None
+                   f"install it, on Debian with: apt-get install {' '.join(packages)}") if lacking else None
 
 
 def own(contender: Contender) -> Environment | Missing:
@@ -146,6 +148,8 @@ def own(contender: Contender) -> Environment | Missing:
     here = sys.version.split()[0]
     if version is None:
         create = f"photofinish env create {spelled(framework, contender.version)}"
+        if framework.language != "python":
+            return Missing(f"{framework.title} runs in Node.js, in an environment of its own", create)
         return Missing(f"{framework.title} is not installed for this Python {here}",
                        create if contender.version else cure(framework))
     if not _is(version, contender.version):
@@ -161,7 +165,7 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     """The version this Python would import, found without importing; None if it, or another of its packages, is not
     there."""
     try:
-        if importlib.util.find_spec(framework.module) is None:
+        if framework.language != "python" or importlib.util.find_spec(framework.module) is None:
             return None
     except ImportError:
         return None
@@ -175,7 +179,7 @@ def cure(framework: FrameworkInfo) -> str:
     """The command that makes it available: in this Python where plain pip can do it, else in an environment of its
     own."""
     recipe = framework.recipe
-    plain = recipe.build_isolation and not recipe.build_dependencies
+    plain = framework.language == "python" and recipe.build_isolation and not recipe.build_dependencies
     if plain and SpecifierSet(recipe.python).contains(interpreters.own().version):
         return "pip install " + " ".join(map(repr, framework.dependencies))
     return f"photofinish env create {framework.name}"
@@ -194,6 +198,9 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
     python = choice.given.get(name) or choice.given.get(framework.name)
     if python is None:
         return None
+    if framework.language != "python":
+        return Missing(f"a worker of {framework.title} finds its packages in an environment made for it",
+                       f"leave --env {name} out")
     found = interpreters.examine(python)
     if found is None:
         return Missing(f"{python} does not start as a CPython 3", f"name another with --env {name}=PATH")

@@ -1,16 +1,19 @@
 """What each framework asks for, read from its file's header without importing it.
 
 Headers are PEP 723 blocks: the Python range and packages any installer understands, and under
-[tool.photofinish] what a race needs to know (title, modes, devices, options) and how an environment is made.
+[tool.photofinish] what a race needs to know (title, modes, devices, options) and how an environment is made. A file in
+JavaScript has the same block in its own comments, and says under `npm` which packages its worker imports; those of
+Python are for programs that this worker calls.
 """
 
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from photofinish.environments import npm
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,10 +21,11 @@ else:
     import tomli as tomllib
 
 FOLDER = Path(__file__).parent.parent / "frameworks"
-_HEADER = re.compile(r"^# /// script\n(?P<body>(?:#(?: .*)?\n)+?)# ///$", re.MULTILINE)
+_HEADER = re.compile(r"^(?P<mark>#|//) /// script\n(?P<body>(?:(?P=mark)(?: .*)?\n)+?)(?P=mark) ///$", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kB|MB|GB)")
 _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 TASKS = ("train", "infer")
+LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class Recipe:
 
     `version` is the range of the framework's versions it is for ("" for the usual one); `build_dependencies` are
     installed before the rest, which is then built among them if `build_isolation` is off; `system` are programs,
-    libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them.
+    libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them;
+    `npm` are packages for Node.js ("@scope/name@1.2.3").
     """
 
     python: str
@@ -41,6 +46,7 @@ class Recipe:
     system: tuple[str, ...] = ()
     download: int = 0
     disk: int = 0
+    npm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class FrameworkInfo:
     meaning any; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands
     for the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may
     name to what installs them; `recipes` are for other versions than the usual one; `imported` is what Python
-    imports where that does not follow from the packages; `tasks` are those of a mode that has not all of them."""
+    imports where that does not follow from the packages; `tasks` are those of a mode that has not all of them;
+    `language` is what runs its worker, "python" or "node"."""
 
     name: str
     title: str
@@ -62,6 +69,7 @@ class FrameworkInfo:
     recipes: tuple[Recipe, ...] = ()
     imported: str = ""
     tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    language: str = "python"
 
     @property
     def python(self) -> str:
@@ -87,7 +95,7 @@ class FrameworkInfo:
     @property
     def main(self) -> str:
         """The package whose version is the framework's."""
-        return main_of(self.name, self.dependencies)
+        return main_of(self.name, self.recipe)
 
     @property
     def requirement(self) -> str:
@@ -106,9 +114,12 @@ class FrameworkInfo:
         return self.packages == ("numpy",)
 
 
-def main_of(framework: str, dependencies: Sequence[str]) -> str:
-    """Which of a framework's packages has its version: one that is called like it (tensorflow-cpu), else the first."""
-    packages = list(map(package_of, dependencies))
+def main_of(framework: str, recipe: Recipe) -> str:
+    """Which of a framework's packages has its version: npm's first where its worker is JavaScript, else one that is
+    called like it (tensorflow-cpu), else the first."""
+    if recipe.npm:
+        return npm.package_of(recipe.npm[0])
+    packages = list(map(package_of, recipe.dependencies))
     return next((each for each in packages if each.startswith(framework)), packages[0] if packages else framework)
 
 
@@ -122,7 +133,8 @@ def read_header(path: Path) -> FrameworkInfo:
     match = _HEADER.search(path.read_text(encoding="utf-8"))
     if match is None:
         raise ValueError(f"{path.name} has no `# /// script` header")
-    header: dict[str, Any] = tomllib.loads("\n".join(line[2:] for line in match.group("body").splitlines()))
+    margin = len(match.group("mark")) + 1
+    header: dict[str, Any] = tomllib.loads("\n".join(line[margin:] for line in match.group("body").splitlines()))
     try:
         own = header["tool"]["photofinish"]
         usual = _recipe(Recipe(header["requires-python"], tuple(header["dependencies"])), own)
@@ -132,7 +144,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own["options"].items()},
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
-                             own.get("module", ""), _tasks(own))
+                             own.get("module", ""), _tasks(own), LANGUAGES[path.suffix])
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -147,7 +159,8 @@ def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
                   not given.get("no-build-isolation", not usual.build_isolation),
                   tuple(given.get("system", usual.system)),
                   _bytes(given["download"]) if "download" in given else usual.download,
-                  _bytes(given["disk"]) if "disk" in given else usual.disk)
+                  _bytes(given["disk"]) if "disk" in given else usual.disk,
+                  tuple(given.get("npm", usual.npm)))
 
 
 def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -171,5 +184,11 @@ def _bytes(text: str) -> int:
 @lru_cache(maxsize=1)
 def frameworks() -> dict[str, FrameworkInfo]:
     """Every framework that has a file, by name."""
-    files = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
+    files = sorted(path for path in FOLDER.iterdir() if path.suffix in LANGUAGES and not path.name.startswith("_"))
     return {info.name: info for info in map(read_header, files)}
+
+
+def file_of(framework: str) -> Path:
+    """The framework's own file. Raises StopIteration if there is none."""
+    stem = framework.replace("-", "_")
+    return next(path for path in (FOLDER / (stem + suffix) for suffix in LANGUAGES) if path.exists())

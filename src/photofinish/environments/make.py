@@ -17,7 +17,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from photofinish.environments import cache, interpreters
+from photofinish.environments import cache, interpreters, npm
 from photofinish.environments.cache import Made
 from photofinish.environments.headers import main_of
 from photofinish.environments.indexes import uv_settings
@@ -101,7 +101,10 @@ def commands(order: Order, uv: str | None) -> Iterator[list[str]]:
         install.append("--no-build-isolation")
     if order.pins:
         install += ["--constraint", str(order.folder / "pins.txt")]
-    yield [*install, *order.requirements]
+    if order.requirements:
+        yield [*install, *order.requirements]
+    if order.recipe.npm:
+        yield npm.command(environment, order.recipe.npm, order.pins)
 
 
 def surroundings(uv: str | None) -> dict[str, str]:
@@ -121,7 +124,7 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
                        "make room, or choose another place with PHOTOFINISH_CACHE=FOLDER")
     shutil.rmtree(folder, ignore_errors=True)  # what an interrupted installation left
     folder.mkdir(parents=True)
-    (folder / "pins.txt").write_text("".join(f"{each}\n" for each in order.pins))
+    (folder / "pins.txt").write_text("".join(f"{each}\n" for each in order.pins if not each.startswith(npm.PREFIX)))
     listener(Progress("environment", announcement(order)))
     uv = find_uv()
     variables = surroundings(uv)
@@ -131,8 +134,9 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
             if code:
                 return _failed(order, command, f"ended with exit code {code}")
         found = interpreters.examine(environment / "bin" / "python")
-        packages = found.packages() if found else {}
-        main = canonicalize_name(main_of(order.framework.name, order.recipe.dependencies))
+        packages = {**found.packages(), **npm.packages(environment)} if found else {}
+        main = main_of(order.framework.name, order.recipe)
+        main = main if order.recipe.npm else canonicalize_name(main)
         if found is None or main not in packages:
             return _failed(order, command, f"left no {main} behind")
         made = Made(folder, order.framework.name, packages[main], order.version, found.python, found.version, packages,

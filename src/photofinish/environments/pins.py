@@ -5,14 +5,15 @@
     numpy==2.4.6
     tinygrad==0.14.0
 
-No hashes and no addresses: what is pinned is the version, wherever it comes from.
+No hashes and no addresses: what is pinned is the version, wherever it comes from. Packages for Node.js begin with
+"npm:".
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "locks"
-INSTALLERS = ("pip", "uv")  # what brought the packages is none of them
+INSTALLERS = ("node", "pip", "uv")  # what brought the packages is none of them
 _HEAD = "# {name}, Python {minor}\n# made of: {requirements}\n"
 
 

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from photofinish.environments import cache, interpreters, pins
+from photofinish.environments import cache, interpreters, npm, pins
 from photofinish.environments.headers import FrameworkInfo, Recipe, main_of, package_of
 from photofinish.environments.interpreters import Interpreter
 from photofinish.values import Contender
@@ -38,10 +38,15 @@ class Order:
         return f"{self.framework.title} {self.version}".rstrip()
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """All that installers are asked for."""
+        return self.requirements + self.recipe.npm
+
+    @property
     def key(self) -> str:
         """A digest of everything that decides what is in it."""
         parts = [self.recipe.build_dependencies, self.recipe.build_isolation, self.requirements, self.pins,
-                 str(self.interpreter.base), self.interpreter.version, self.interpreter.platform]
+                 str(self.interpreter.base), self.interpreter.version, self.interpreter.platform, *self.recipe.npm]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
@@ -59,11 +64,11 @@ def order(contender: Contender, framework: FrameworkInfo) -> Order | Recipe:
     if interpreter is None:
         return recipe
     source = dict(contender.options).get("build", "").partition(":")[0]
-    more = ((framework.builds[source],) if source else ()) + _for_the_worker(interpreter)
+    more = ((framework.builds[source],) if source else ()) + _for_the_worker(framework, interpreter)
     there = {canonicalize_name(package_of(each)) for each in recipe.dependencies}
     more = tuple(each for each in more if canonicalize_name(package_of(each)) not in there)
     requirements = recipe.dependencies + more
-    known = pins.read(spelled(framework, contender.version), requirements, interpreter.minor)
+    known = pins.read(spelled(framework, contender.version), requirements + recipe.npm, interpreter.minor)
     return Order(framework, contender.version, recipe, requirements, known, interpreter)
 
 
@@ -74,7 +79,9 @@ def recipe_of(framework: FrameworkInfo, version: str = "") -> Recipe:
         return framework.recipe
     found = next((each for each in framework.recipes if SpecifierSet(each.version).contains(version, prereleases=True)),
                  replace(framework.recipe, download=0, disk=0))
-    main = main_of(framework.name, found.dependencies)
+    main = main_of(framework.name, found)
+    if found.npm:
+        return replace(found, npm=(npm.spelled(main, version), *found.npm[1:]))
     return replace(found, dependencies=tuple(_pinned(each, version) if package_of(each) == main else each
                                              for each in found.dependencies))
 
@@ -89,6 +96,8 @@ def _pinned(requirement: str, version: str) -> str:
     return str(found)
 
 
-def _for_the_worker(interpreter: Interpreter) -> tuple[str, ...]:
+def _for_the_worker(framework: FrameworkInfo, interpreter: Interpreter) -> tuple[str, ...]:
     """What the worker itself needs."""
+    if framework.language != "python":
+        return ()
     return ("numpy", "dataclasses") if Version(interpreter.version) < Version("3.7") else ("numpy",)

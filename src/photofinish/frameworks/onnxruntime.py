@@ -27,6 +27,7 @@ import onnxruntime
 
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks._onnx.engine import OnnxEngine
+from photofinish.frameworks._onnx.pads import with_axes
 from photofinish.frameworks._onnx.use import Arrays, Program
 
 LEVELS = {"all": "ORT_ENABLE_ALL", "extended": "ORT_ENABLE_EXTENDED", "basic": "ORT_ENABLE_BASIC",
@@ -73,18 +74,7 @@ class Contestant(OnnxEngine):
         return options
 
     def adapted(self, program: Program) -> Program:
-        """ONNX Runtime 1.31.1 makes zeros that are put around an image into the padding of the pool that reads it,
-        where they would be minus infinity or not count (test_layers saw it). It leaves a Pad alone that names its axes.
-        """
-        pooled = {name for each in program.operations if each.kind.endswith("Pool") for name in each.inputs}
-        for number, each in enumerate(program.operations):
-            if each.kind == "Pad" and each.outputs[0] in pooled:
-                image, edges = each.inputs
-                axes, named = each.outputs[0] + "/axes", each.outputs[0] + "/edges"
-                program.constants[axes] = np.array([2, 3], np.int64)
-                program.constants[named] = program.constants[edges][[2, 3, 6, 7]]
-                program.operations[number] = each._replace(inputs=(image, named, "", axes))
-        return program
+        return with_axes(program)
 
     def load(self, model: bytes) -> Any:
         return self._session(model, self._options())

@@ -18,25 +18,27 @@ SIZE = 128  # of the square matrices; also the elements that hold mantissa bits
 IMAGES, CHANNELS, SIDE = 4, 32, 16  # of the convolution
 BITS = 23  # explicit mantissa bits of float32
 FAR = 2.0 ** 40  # beyond float16, within every format with eight bits of exponent
-BUSY_SIZE = 1024  # a matrix product that is worth all threads
+BUSY_SIZE = 1024
 BUSY_LOOPS, BUSY_SECONDS = 5, 0.1
 
 Clock = Callable[[], float]
 
 
-def run(contestant: Contestant) -> Dict[str, Any]:
-    """All probes on one contestant. A probe it cannot run reads {"unsupported": reason}."""
+def run(contestant: Contestant, counted: Optional[Callable[[Contestant], Dict[str, Any]]] = None) -> Dict[str, Any]:
+    """All probes on one contestant. A probe it cannot run reads {"unsupported": reason}. `counted` takes the place of
+    `threads` where they are those of another process."""
     return {
-        "matmul": _try(precision, contestant, "matmul"),
-        "conv": _try(precision, contestant, "conv"),
-        "denormals": _try(denormals, contestant),
-        "threads": _try(threads, contestant),
+        "matmul": attempt(precision, contestant, "matmul"),
+        "conv": attempt(precision, contestant, "conv"),
+        "denormals": attempt(denormals, contestant),
+        "threads": attempt(counted or threads, contestant),
         "facts": contestant.facts(),
-        "evidence": _try(lambda each: each.evidence(), contestant),
+        "evidence": attempt(lambda each: each.evidence(), contestant),
     }
 
 
-def _try(probe: Callable[..., Dict[str, Any]], *arguments: Any) -> Dict[str, Any]:
+def attempt(probe: Callable[..., Dict[str, Any]], *arguments: Any) -> Dict[str, Any]:
+    """What a probe finds, or why the contestant has it not."""
     try:
         return probe(*arguments)
     except Unsupported as reason:
@@ -153,8 +155,7 @@ def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock 
     `alive`: threads of the process; `allowed`: CPUs it may use.
     """
     each = each or _seconds_of_threads
-    a = np.random.RandomState(0).standard_normal((BUSY_SIZE, BUSY_SIZE)).astype(np.float32)
-    operands = {"a": a, "b": a}
+    operands = busy_operands()
     contestant.probe("matmul", operands)
     at_once, before = 0.0, each()
     for _ in range(BUSY_LOOPS):
@@ -165,6 +166,12 @@ def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock 
     spent = np.array([seconds - before.get(thread, 0.0) for thread, seconds in each().items()])
     taking_part = float(spent.sum() ** 2 / np.square(spent).sum()) if spent.any() else None
     return {"at_once": at_once, "taking_part": taking_part, "alive": len(spent) or None, "allowed": _cpus_allowed()}
+
+
+def busy_operands() -> Dict[str, np.ndarray]:
+    """A matrix product that is worth all threads."""
+    a = np.random.RandomState(0).standard_normal((BUSY_SIZE, BUSY_SIZE)).astype(np.float32)
+    return {"a": a, "b": a}
 
 
 def _seconds_of_threads() -> Dict[str, float]:

@@ -52,9 +52,12 @@ NUMBER = Form("a finite number", _number)
 AMOUNT = Form("a finite number of at least 0", lambda value: _number(value) and value >= 0)
 STEP = Form("a finite number above 0", lambda value: _number(value) and value > 0)
 OBJECT = _object()
+LEFT = ("probe", "prove", "confirm", "free_runs")  # requests that a worker may leave to its parent
 PRECISION = _or_unsupported(_object(left_bits=COUNT, right_bits=COUNT, error=AMOUNT, wide=TRUTH, dtype=TEXT))
+THREADS = _or_unsupported(_object(at_once=AMOUNT, taking_part=_optional(AMOUNT), alive=_optional(COUNT)))
 
 HELLO = {"protocol": WHOLE, "python": TEXT, "memory": COUNT}
+LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
@@ -66,8 +69,8 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "probe": {"probes": _object(
         matmul=PRECISION, conv=PRECISION,
         denormals=_or_unsupported(_object(results_kept=TRUTH, operands_kept=TRUTH)),
-        threads=_or_unsupported(_object(at_once=AMOUNT, taking_part=_optional(AMOUNT), alive=_optional(COUNT))),
-        facts=OBJECT, evidence=OBJECT)},
+        threads=THREADS, facts=OBJECT, evidence=OBJECT)},
+    "witness": {"threads": THREADS, "evidence": OBJECT},
     "prove": {"written": _list(TEXT)},
     "confirm": {"written": _list(TEXT)},
     "free_runs": {"written": _list(TEXT)},
@@ -91,6 +94,8 @@ def complaint_of_hello(hello: Mapping[str, Any], protocol: int) -> str:
     if hello.get("protocol") != protocol:
         return f"speaks protocol {_short(hello.get('protocol'))}, not {protocol}"
     wrong = [name for name, form in HELLO.items() if name not in hello or not form.fits(hello[name])]
+    if not wrong and not LEAVES.fits(hello.get("leaves", [])):
+        return f"says hello with {_short(hello['leaves'])} as leaves, where {LEAVES.words} is due"
     return f"says hello with {_short(hello.get(wrong[0]))} as {wrong[0]}, where {HELLO[wrong[0]].words} is due" \
         if wrong else ""
 

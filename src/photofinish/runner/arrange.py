@@ -34,7 +34,7 @@ def find_entries(contenders: Sequence[str], device: str, choice: environments.Ch
     for contender in wanted:
         found = environments.obtain(contender, choice, listener or (lambda progress: None))
         if isinstance(found, environments.Environment):
-            entries.append(Entry(contender, str(found.python), found.framework.environment, tasks_of(contender), found))
+            entries.append(Entry(contender, found, tasks_of(contender)))
         elif lenient:
             skipped.append(Skip(contender.name, found.reason, found.cure))
         else:

@@ -4,8 +4,7 @@ interpreters, the environment that workers are started in, and where records go.
 import json
 import os
 import shlex
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
-from photofinish.environments import TASKS, Environment
+from photofinish.environments import TASKS, Environment, start
 from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
@@ -31,8 +30,7 @@ BATCHES = 3  # input batches that rotate
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
                "MALLOC_TOP_PAD_": str(256 << 20)}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
-NOT_INHERITED = PYTHON_VARIABLES + tuple(KEEP_MEMORY) + THREAD_VARIABLES
+NOT_INHERITED = start.PYTHON_VARIABLES + start.NODE_VARIABLES + tuple(KEEP_MEMORY) + THREAD_VARIABLES
 
 
 class Recorder(Protocol):
@@ -43,14 +41,11 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender with the interpreter it runs under, the variables its framework asks for, what it can be timed at,
-    and the environment that this comes from (a reference of the referee's needs none)."""
+    """A contender with the environment it runs in and what it can be timed at."""
 
     contender: Contender
-    python: str
-    environment: dict[str, str] = field(default_factory=dict)
+    home: Environment
     tasks: tuple[str, ...] = TASKS
-    home: Environment | None = None
 
     @property
     def name(self) -> str:
@@ -101,7 +96,7 @@ class Course:
     weights: Arrays | None = None  # the user's own instead of drawn ones
 
     def __post_init__(self) -> None:
-        self.script = pack(self.folder / "worker")
+        self.rooms = pack(self.folder / "worker")
         self.watchdog = Watchdog()
         self.graph_file = self.folder / "graph.json"
         self.graph_file.write_text(json.dumps(self.graph.to_json()))
@@ -141,17 +136,16 @@ class Course:
         mark = mark_of(f"{self.folder.name}-{launch}-{self.entries.index(entry)}")
         self.watchdog.watch(mark)
         log = self.folder / f"{launch}-{self.entries.index(entry)}.log"
-        return WorkerProcess([entry.python, str(self.script)], self._environment(entry, keep_memory), log, mark,
+        return WorkerProcess(start.command(entry.home, self.rooms), self._environment(entry, keep_memory), log, mark,
                              self.patience.start)
 
     def start_reference(self, entry: Entry) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-reference")
         self.watchdog.watch(mark)
-        cache = str(self.folder / "cache" / "reference")
-        asked = {name: value.replace("{cache}", cache) for name, value in entry.environment.items()}
-        return WorkerProcess([entry.python, str(self.script)], {**abroad(entry.python, os.environ), **asked},
-                             self.folder / "reference.log", mark, self.patience.start)
+        variables = start.variables(entry.home, os.environ, self.folder / "cache" / "reference")
+        return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
+                             self.patience.start)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
@@ -187,25 +181,13 @@ class Course:
         case = self.case
         threads = int(dict(entry.contender.options).get("threads", case.threads))
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
-        environment = abroad(entry.python, inherited)
+        environment = start.variables(entry.home, inherited, self.folder / "cache" / str(self.entries.index(entry)))
         environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
-        cache = str(self.folder / "cache" / str(self.entries.index(entry)))
-        environment.update({name: value.replace("{cache}", cache) for name, value in entry.environment.items()})
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})
             if keep_memory:
                 environment.update(KEEP_MEMORY)
         return environment
-
-
-def abroad(python: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables for a worker of that Python: in another environment than ours, nothing leads back to our packages
-    or to the user's own, and the programs that came with it are found first."""
-    if python == sys.executable:
-        return dict(variables)
-    kept = {key: value for key, value in variables.items() if key not in PYTHON_VARIABLES}
-    return {**kept, "PYTHONNOUSERSITE": "1",
-            "PATH": os.pathsep.join([str(Path(python).parent), variables.get("PATH", os.defpath)])}
 
 
 def usable_cores() -> list[int]:

@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 
 from photofinish.files.weights import digest
 from photofinish.referee import certificate
+from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
@@ -23,11 +24,11 @@ LARGE = 2_000_000  # parameters from which one run has elements enough to show i
 class Notary:
     """Earns certificates for the contenders of a course; `store` keeps them for the next race."""
 
-    def __init__(self, course: Course, python: str, store: Store | None = None) -> None:
+    def __init__(self, course: Course, store: Store | None = None) -> None:
         self.course = course
         self.store = store
         self.draws = 1 if course.graph.parameter_count > LARGE else DRAWS
-        self.reference = Reference(course, python, store, self.draws)
+        self.reference = Reference(course, store, self.draws)
         self.weights = [] if course.weights is None else [digest(course.weights)]
 
     def known(self, entry: Entry) -> Certificate | None:
@@ -51,8 +52,8 @@ class Notary:
             folder = self.reference.folder(self.course.seed + attempt)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.entries.index(entry)}"
-            worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
-                       forward_only=entry.forward_only)
+            remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
+                         forward_only=entry.forward_only)
             earned = self._judged(worker, entry, folder, label)
             if certificate.hangs_on_free_runs(earned):
                 self.reference.more_free_runs(self.course.seed + attempt)

@@ -16,6 +16,8 @@ from photofinish.layers import Scan
 PACKAGE = Path(__file__).resolve().parent.parent
 TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
               "metrics.py", "frameworks", "measure", "worker.py")
+JAVASCRIPT = "node"  # the worker of frameworks in JavaScript
+SOURCES = (".py", ".mjs", ".json")
 DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
 # They collect all families, or put another's model in the place of ours: a file of a family may change without them.
 NOT_DECIDING = frozenset({"__init__", "table", "shipped"})
@@ -29,9 +31,9 @@ main()
 def _files() -> list[Path]:
     """Every source file that travels, relative to the package."""
     found: list[Path] = []
-    for name in TRAVELLERS:
+    for name in (*TRAVELLERS, JAVASCRIPT):
         path = PACKAGE / name
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        found += sorted(each for each in path.rglob("*") if each.suffix in SOURCES) if path.is_dir() else [path]
     return [path.relative_to(PACKAGE) for path in found]
 
 
@@ -53,12 +55,13 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "") -> str:
 
 
 def _file(framework: str) -> str:
-    return f"frameworks/{module_of(framework)}.py"
+    stem = f"frameworks/{module_of(framework)}"
+    return next(stem + suffix for suffix in SOURCES if (PACKAGE / (stem + suffix)).exists())
 
 
 def _parts(framework: str) -> list[str]:
     """The packages beside the framework's file that it takes its parts from."""
-    return re.findall(r"from photofinish\.frameworks\.(_\w+)", (PACKAGE / _file(framework)).read_text())
+    return re.findall(r"(?:photofinish\.frameworks\.|\./)(_\w+)", (PACKAGE / _file(framework)).read_text())
 
 
 def _writer(framework: str) -> str | None:
@@ -102,9 +105,10 @@ def _interpreting(framework: str, families: frozenset[str]) -> frozenset[str]:
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
     parts = [f"frameworks/{part}" for part in _parts(framework)]
     wanted = [_file(framework), *DRIVERS]
-    wanted += [f"{room}/{family}.py" for family in families for room in ("layers", *parts)]
-    wanted += [str(path.relative_to(PACKAGE)) for part in parts for path in (PACKAGE / part).glob("*.py")
-               if path.stem not in known]
+    wanted += [f"{room}/{family}{suffix}" for family in families for room in ("layers", *parts) for suffix in SOURCES]
+    rooms = parts + ([JAVASCRIPT] if wanted[0].endswith(".mjs") else [])
+    wanted += [str(path.relative_to(PACKAGE)) for room in rooms for path in (PACKAGE / room).iterdir()
+               if path.suffix in SOURCES and path.stem not in known]
     return _imported(wanted, NOT_DECIDING)
 
 
@@ -123,14 +127,14 @@ def _imported(wanted: list[str], left_out: frozenset[str]) -> frozenset[str]:
 
 
 def pack(folder: Path) -> Path:
-    """Copies the travelling rooms into `folder` (once) and returns the script that starts a worker."""
+    """Copies the travelling rooms into `folder` (once), with the script that starts a Python worker, and returns it."""
     script = folder / "run.py"
     if script.exists():
-        return script
+        return folder
     for path in _files():
         target = folder / "photofinish" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(PACKAGE / path, target)
     (folder / "photofinish" / "__init__.py").write_text("")
     script.write_text(RUN)
-    return script
+    return folder

@@ -52,6 +52,7 @@ class WorkerProcess:
             wrong = complaint_of_hello(self.hello, PROTOCOL)
             if wrong:
                 raise self._failed("protocol", wrong)
+            self.leaves = tuple(self.hello.get("leaves", ()))  # requests that we do for it, verb by verb
         except BaseException:
             self.kill()
             raise

@@ -29,11 +29,11 @@ EXACT_DRAWS = 6  # of the reference
 class Reference:
     """The reference of one course. `draws` are the perturbed runs that contenders will make."""
 
-    def __init__(self, course: Course, python: str, store: Store | None, draws: int) -> None:
+    def __init__(self, course: Course, store: Store | None, draws: int) -> None:
         self.course = course
         self.store = store
         self.draws = draws
-        self.numpy = Entry(NUMPY, python)
+        self.numpy = Entry(NUMPY, _here())
         self.fast = self._fast()
         self.prepared: set[int] = set()
         self.widened: set[int] = set()
@@ -85,7 +85,7 @@ class Reference:
         environment = environments.resolve(FAST)
         if self.course.graph.macs < LARGE or isinstance(environment, environments.Missing) or self._small() is None:
             return None
-        return Entry(FAST, str(environment.python), environment.framework.environment)
+        return Entry(FAST, environment)
 
     def _believed(self, fast: Entry, folder: Path) -> bool:
         """Whether NumPy bears the fast reference out, which has then done its part in `folder`."""
@@ -122,7 +122,7 @@ class Reference:
         assert small is not None
         framework = fast.contender.framework
         key = "/".join(["float64", small.digest, adapter_digest(NUMPY.framework, small),
-                        adapter_digest(framework, small, fast.contender.mode), fast.name, fast.python])
+                        adapter_digest(framework, small, fast.contender.mode), fast.name, str(fast.home.python)])
         earned: Certificate | None = self.store.certificate(key) if self.store is not None else None
         if earned is None:
             self._say(f"certifying {framework} in float64 on the reduced model")
@@ -150,3 +150,10 @@ class Reference:
 
     def _say(self, text: str) -> None:
         self.course.listener(Progress("certify", text))
+
+
+def _here() -> environments.Environment:
+    """This Python, which has NumPy."""
+    found = environments.own(NUMPY)
+    assert isinstance(found, environments.Environment)
+    return found

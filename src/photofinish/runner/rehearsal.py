@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from photofinish.referee import audit
+from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.launch import WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
@@ -62,7 +63,7 @@ class Rehearsal:
         for task in sorted(set(course.tasks) & set(entry.tasks)):  # infer first: its peak must not hold training's
             self._warm(worker, entry, task)
         self._say(entry, "probing what it really runs")
-        self.probes[entry.name] = worker.ask("probe", patience.probe)["probes"]
+        self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name])
         worker.stop()
 
     def _certify(self, entry: Entry) -> None:

@@ -1,0 +1,35 @@
+"""How a worker is started in an environment: the command, and the variables around it."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from photofinish.environments.choice import Environment
+
+PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+NODE_VARIABLES = ("NODE_OPTIONS", "NODE_PATH")
+SCRIPTS = {"python": "run.py", "node": "photofinish/node/worker.mjs"}  # in the folder of the rooms that travelled
+
+
+def command(home: Environment, rooms: Path) -> list[str]:
+    """What starts a worker there: the program of the framework's language, and its script among the rooms that have
+    travelled into that folder."""
+    language = home.framework.language
+    program = str(home.python) if language == "python" else language
+    return [program, str(rooms / SCRIPTS[language])]
+
+
+def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str) -> dict[str, str]:
+    """The variables for a worker there, with those that its framework asks for; compile caches lie in `cache`.
+
+    In another environment than ours nothing leads back to our packages or to the user's own, and the programs that
+    came with it are found first.
+    """
+    asked = {name: value.replace("{cache}", str(cache)) for name, value in home.framework.environment.items()}
+    if str(home.python) == sys.executable:
+        return {**inherited, **asked}
+    kept = {name: value for name, value in inherited.items() if name not in PYTHON_VARIABLES + NODE_VARIABLES}
+    programs = os.pathsep.join([str(home.python.parent), inherited.get("PATH", os.defpath)])
+    packages = {"NODE_PATH": str(home.python.parents[1] / "node_modules")} if home.framework.language == "node" else {}
+    return {**kept, "PYTHONNOUSERSITE": "1", "PATH": programs, **packages, **asked}
