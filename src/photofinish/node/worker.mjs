@@ -34,6 +34,7 @@ class Worker {
     const { Contestant } = await import(`../frameworks/${framework.replaceAll("-", "_")}.mjs`);
     await Contestant.ready?.();
     const seconds = since(begin);
+    this.contestant?.dispose?.();
     this.contestant = new Contestant({ options: {}, device: "cpu", threads: 1, precision: "float32", regime: "matched",
       ...setup });
     return { seconds, facts: await this.contestant.facts() };
