@@ -69,7 +69,7 @@ def recorded(model: str, reduced: bool = False) -> Graph:
 def digests(model: str, contender: str, reduced: bool = False) -> dict[str, str]:
     """What a certificate speaks of: it is stale when one of these is another."""
     graph, of = recorded(model, reduced), Contender.parse(contender)
-    return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode),
+    return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode, of.options),
             "reference": adapter_digest("numpy", graph)}
 
 

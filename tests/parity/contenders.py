@@ -11,30 +11,29 @@ from photofinish.frameworks import Contestant, Setup
 from photofinish.values import Contender
 from remote import Remote
 
-CHEAP_MODES = ("eager", "graph", "reference")  # the others compile for long: they are tried on one graph of everything
-
-
-SLOW = {"keras-tensorflow:jit", "keras-torch:jit", "keras-jax:nojit"}  # tried in test_keras_adapters.py, if at all
-
 
 def contenders(cheap: bool) -> list[Contender]:
-    """Those that train. Found by their headers, without importing anything; the first layout listed is the default."""
+    """Those that train: those that run at once, or those that compile for seconds first, as their headers say; the
+    first layout listed is the default. The fake one is the reference itself."""
     found = []
     for info in environments.frameworks().values():
         layouts = info.options.get("layout", ())
-        for mode in info.modes:
-            if f"{info.name}:{mode}" in SLOW:
-                continue
-            if "train" in info.tasks_of(mode) and (mode in CHEAP_MODES) == cheap:
+        for mode in _modes(info, cheap) if info.name != "fake" else ():
+            if "train" in info.tasks_of(mode):
                 found.append(Contender(info.name, mode))
                 found += [Contender(info.name, mode, (("layout", layout),)) for layout in layouts[1:]]
     return found
 
 
-def engines() -> list[Contender]:
+def engines(cheap: bool = True) -> list[Contender]:
     """Those that run inference and nothing else; the fake one is the reference itself."""
     return [Contender(info.name, mode) for info in environments.frameworks().values() if not info.in_house
-            for mode in info.modes if info.tasks_of(mode) == ("infer",)]
+            for mode in _modes(info, cheap) if info.tasks_of(mode) == ("infer",)]
+
+
+def _modes(info: environments.FrameworkInfo, cheap: bool) -> list[str]:
+    """Those that compile for minutes are left to tests of the framework's own."""
+    return [mode for mode in info.modes if info.compiles.get(mode, "") == ("" if cheap else "seconds")]
 
 
 _resolve = lru_cache(maxsize=None)(environments.resolve)

@@ -60,6 +60,10 @@ def test_layer(contender: Contender, name: str) -> None:
 @pytest.mark.parametrize("contender", engines(), ids=lambda each: each.name)
 def test_layer_in_inference(contender: Contender, name: str) -> None:
     """Of engines that do nothing else. Some say what they lack when they compile, in the first inference."""
+    agree_in_inference(contender, name)
+
+
+def agree_in_inference(contender: Contender, name: str) -> None:
     case = cases()[name]
     try:
         seen = inferred(prepared(lambda: make(contender), case.graph, case.state), case.batch)
@@ -71,6 +75,12 @@ def test_layer_in_inference(contender: Contender, name: str) -> None:
 @pytest.mark.parametrize("contender", COMPILED, ids=lambda each: each.name)
 def test_everything_compiled(contender: Contender) -> None:
     agree(contender, "everything")
+
+
+@pytest.mark.parametrize("contender", [pytest.param(each, marks=pytest.mark.compiled) for each in engines(cheap=False)],
+                         ids=lambda each: each.name)
+def test_everything_compiled_for_inference(contender: Contender) -> None:
+    agree_in_inference(contender, "everything")
 
 
 def part(contender: Contender) -> str:

@@ -23,6 +23,7 @@ from photofinish.runner.notary import DRAWS
 from photofinish.values import Contender
 
 CLASSES = 10
+ENGINES = [*engines(), *engines(cheap=False)]
 SEEDS = (0, 1)  # a refusal is confirmed on other data and with a race's number of draws (runner.notary)
 
 
@@ -40,7 +41,7 @@ def prepared(model: str, seed: int) -> Path:
 
 def refusals(model: str, contender: Contender, seed: int) -> list[str]:
     folder = prepared(model, seed)
-    proof.run(lambda: make(contender), folder, contender.name, forward_only=contender in engines())
+    proof.run(lambda: make(contender), folder, contender.name, forward_only=contender in ENGINES)
     earned = certificate.judge(folder, contender.name, contender.name)
     if certificate.hangs_on_free_runs(earned):
         proof.free_runs(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
@@ -75,7 +76,7 @@ def smallest_of_each_family() -> list[str]:
 
 STANDS_FOR = distinct()
 SMALLEST = smallest_of_each_family()
-COMPILED = [each for each in contenders(cheap=False) if each.framework != "fake" and available(each)]
+COMPILED = [each for each in [*contenders(cheap=False), *engines(cheap=False)] if available(each)]
 
 
 def cases() -> Iterator[Any]:

@@ -48,7 +48,7 @@ def touched(file: Path, framework: str, *graphs: Graph) -> list[bool]:
 
 
 @pytest.mark.parametrize("file", ["frameworks/torch.py", "frameworks/_torch/weights.py", "weights.py", "graph.py",
-                                  "measure/proof.py"])
+                                  "measure/proof.py", "frameworks/_common/on_torch.py"])
 def test_what_drives_native_source_counts(package: Path, file: str) -> None:
     assert touched(package / file, "torch", PLAIN, POOLED) == [True, True]
 
@@ -59,6 +59,26 @@ def test_how_it_came_to_be_written_does_not(package: Path, file: str) -> None:
     assert touched(package / file, "torch", PLAIN, POOLED) == [False, False]
 
 
+@pytest.mark.parametrize(("framework", "mode", "other"), [("torch", "eager", "compile"),
+                                                          ("tensorflow", "graph", "xla")])
+def test_a_mode_counts_by_its_own_file_and_a_header_by_its_packages_and_variables(
+        package: Path, framework: str, mode: str, other: str) -> None:
+    def changed(path: str, old: str, new: str) -> list[bool]:
+        before = [parcel.adapter_digest(framework, PLAIN, each) for each in (mode, other)]
+        file = package / "frameworks" / path
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new, 1))
+        forget()
+        return [parcel.adapter_digest(framework, PLAIN, each) != digest
+                for each, digest in zip((mode, other), before, strict=True)]
+    assert changed(f"_{framework}/modes/{mode}.py", "class Mode", "# changed\nclass Mode") == [True, False]
+    assert changed(f"_{framework}/modes/{other}.py", "class Mode", "# changed\nclass Mode") == [False, True]
+    assert changed(f"_{framework}/mode.py", "class Mode", "# changed\nclass Mode") == [True, True]
+    assert changed(f"{framework}.py", "# modes = [", '# modes = ["later", ') == [False, False]
+    assert changed(f"{framework}.py", "# download = ", '# system = ["clang"]\n# download = ') == [False, False]
+    assert changed(f"{framework}.py", '"numpy"]', '"numpy<3"]') == [True, True]
+
+
 def test_the_text_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     before = parcel.adapter_digest("torch", PLAIN)
     monkeypatch.setattr(source, "SOURCE", source.SOURCE + "# changed\n")
@@ -67,8 +87,7 @@ def test_the_text_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_text_of_a_mode_counts_in_this_mode() -> None:
     speech = find("deepspeech2").small()  # XLA cannot compile TensorFlow's CTC: another stands in
-    assert parcel.adapter_digest("tensorflow", speech, "xla") != parcel.adapter_digest("tensorflow", speech, "graph")
-    assert parcel.adapter_digest("torch", speech, "eager") == parcel.adapter_digest("torch", speech, "compile")
+    assert parcel._text("_keras", speech, "xla") != parcel._text("_keras", speech, "graph")
 
 
 @pytest.mark.parametrize(("file", "expected"), [

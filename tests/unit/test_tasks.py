@@ -52,6 +52,25 @@ def test_a_header_with_another_task_or_mode_is_named(tmp_path: Path, line: str) 
         read_header(path)
 
 
+def test_a_header_says_which_modes_compile_for_long(tmp_path: Path) -> None:
+    path = tmp_path / "gamma.py"
+    path.write_text(HEADER % 'compiles = { trace = "seconds" }')
+    assert read_header(path).compiles == {"trace": "seconds"}
+    for line in ('compiles = { trace = "hours" }', 'compiles = { jit = "seconds" }'):
+        path.write_text(HEADER % line)
+        with pytest.raises(ValueError, match=r"gamma\.py: compiles says seconds or minutes"):
+            read_header(path)
+
+
+def test_the_variables_of_an_option_are_those_of_the_worker_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "gamma.py"
+    path.write_text(HEADER % ('environment = { A = "1" }\n'
+                              '# variables = { fast = { off = { B = "0" }, on = { A = "2" } } }'))
+    found = read_header(path)
+    assert found.environment_with((("fast", "off"), ("layout", "nhwc"))) == {"A": "1", "B": "0"}
+    assert found.environment_with((("fast", "on"),)) == {"A": "2"}
+
+
 def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:
     found = left_out(("train", "infer"), environments.expand("fake,fake[step=1],fake:forward"))
     (skip,) = found["train"]

@@ -4,10 +4,18 @@ Headers are PEP 723 blocks: the Python range and packages any installer understa
 [tool.photofinish] what a race needs to know (title, modes, devices, options) and how an environment is made. A file in
 JavaScript has the same block in its own comments, and says under `npm` which packages its worker imports; those of
 Python are for programs that this worker calls.
+
+    compiles = { jit = "seconds", nojit = "minutes" }   what a small model waits for before it runs, in these modes; in
+                                                        others it runs at once. The parity tests try the first layer
+                                                        by layer, those of "seconds" on one graph of all layers, and
+                                                        leave those of "minutes" to tests of the framework's own.
+    [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
+    onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
 """
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +34,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kB|MB|GB)")
 _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 TASKS = ("train", "infer")
 LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
+WAITS = ("seconds", "minutes")
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,9 @@ class FrameworkInfo:
     for the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may
     name to what installs them; `recipes` are for other versions than the usual one; `imported` is what Python
     imports where that does not follow from the packages; `tasks` are those of a mode that has not all of them;
-    `language` is what runs its worker, "python" or "node"."""
+    `compiles` maps the modes that compile for long to "seconds" or "minutes"; `variables` maps an option to its values
+    that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
+    "node"."""
 
     name: str
     title: str
@@ -69,6 +80,8 @@ class FrameworkInfo:
     recipes: tuple[Recipe, ...] = ()
     imported: str = ""
     tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    compiles: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
 
     @property
@@ -86,6 +99,11 @@ class FrameworkInfo:
     def tasks_of(self, mode: str) -> tuple[str, ...]:
         """What a contender in that mode can be timed at."""
         return self.tasks.get(mode, TASKS)
+
+    def environment_with(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The variables of a worker whose contender has these options."""
+        chosen = [self.variables.get(name, {}).get(value, {}) for name, value in options]
+        return {name: value for each in [self.environment, *chosen] for name, value in each.items()}
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -144,7 +162,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own["options"].items()},
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
-                             own.get("module", ""), _tasks(own), LANGUAGES[path.suffix])
+                             own.get("module", ""), _tasks(own), _compiles(own), own.get("variables", {}),
+                             LANGUAGES[path.suffix])
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -173,12 +192,25 @@ def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {mode: tuple(tasks) for mode, tasks in found.items()}
 
 
+def _compiles(own: dict[str, Any]) -> dict[str, str]:
+    """Raises ValueError."""
+    given: dict[str, str] = own.get("compiles", {})
+    if not set(given) <= set(own["modes"]) or not set(given.values()) <= set(WAITS):
+        raise ValueError(f"compiles says {' or '.join(WAITS)} of the modes it names, not {given}")
+    return given
+
+
 def _bytes(text: str) -> int:
     """Raises ValueError."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a size: write 190 MB or 1.5 GB")
     return int(float(match.group(1)) * _UNITS[match.group(2)])
+
+
+def without_header(source: str) -> str:
+    """A framework's file without its header, any other as it is."""
+    return _HEADER.sub("", source, count=1)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from photofinish.environments.choice import Environment
@@ -20,13 +20,16 @@ def command(home: Environment, rooms: Path) -> list[str]:
     return [program, str(rooms / SCRIPTS[language])]
 
 
-def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str) -> dict[str, str]:
-    """The variables for a worker there, with those that its framework asks for; compile caches lie in `cache`.
+def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str,
+              options: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
+    """The variables for a worker there, with those that its framework asks for, or an option of the contender; compile
+    caches lie in `cache`.
 
     In another environment than ours nothing leads back to our packages or to the user's own, and the programs that
     came with it are found first.
     """
-    asked = {name: value.replace("{cache}", str(cache)) for name, value in home.framework.environment.items()}
+    wanted = home.framework.environment_with(options)
+    asked = {name: value.replace("{cache}", str(cache)) for name, value in wanted.items()}
     if str(home.python) == sys.executable:
         return {**inherited, **asked}
     kept = {name: value for name, value in inherited.items() if name not in PYTHON_VARIABLES + NODE_VARIABLES}

@@ -4,6 +4,7 @@
 # [tool.photofinish]
 # title = "JAX"
 # modes = ["jit", "plain"]
+# compiles = { jit = "seconds", plain = "seconds" }
 # download = "167 MB"
 # disk = "760 MB"
 # devices = ["cpu", "cuda", "tpu"]

@@ -4,6 +4,7 @@
 # [tool.photofinish]
 # title = "Keras on JAX"
 # modes = ["jit", "nojit"]
+# compiles = { jit = "seconds", nojit = "minutes" }
 # download = "145 MB"
 # disk = "690 MB"
 # devices = ["cpu", "cuda", "tpu"]

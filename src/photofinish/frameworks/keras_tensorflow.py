@@ -4,6 +4,7 @@
 # [tool.photofinish]
 # title = "Keras on TensorFlow"
 # modes = ["nojit", "jit"]
+# compiles = { nojit = "seconds", jit = "minutes" }
 # download = "320 MB"
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]

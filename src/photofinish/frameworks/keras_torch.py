@@ -4,6 +4,7 @@
 # [tool.photofinish]
 # title = "Keras on PyTorch"
 # modes = ["nojit", "jit"]
+# compiles = { nojit = "seconds", jit = "minutes" }
 # download = "219 MB"
 # disk = "1.1 GB"
 # devices = ["cpu", "cuda"]

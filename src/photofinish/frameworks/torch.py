@@ -4,6 +4,7 @@
 # [tool.photofinish]
 # title = "PyTorch"
 # modes = ["eager", "compile"]
+# compiles = { compile = "seconds" }
 # download = "209 MB"
 # disk = "990 MB"
 # devices = ["cpu", "cuda"]
@@ -13,13 +14,13 @@
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 
-So `photofinish show --as torch` prints the very code that races. The writing is in _torch/.
+So `photofinish show --as torch` prints the very code that races. The writing is in _torch/, how it runs in each mode in
+_torch/modes/.
 """
 
 import linecache
 import sys
 import types
-import warnings
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from torch.nn import functional
 from photofinish import frameworks, optimizers
 from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
+from photofinish.frameworks._common.modes import find
 from photofinish.frameworks._torch.shipped import Shipped
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks._torch.weights import Place, places
@@ -49,9 +51,7 @@ PROBES: Dict[str, Callable[..., Any]] = {
     "multiply": lambda a, b: a * b,
 }
 INFERENCE = getattr(torch, "inference_mode", torch.no_grad)
-QUIET = (  # what torch.compile says of PyTorch's own code (as of its way around nn.LSTM), and its advice to allow TF32
-    "`torch.jit.script_method` is deprecated", "TensorFloat32 tensor cores",
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed")
+BFLOAT16 = getattr(torch, "bfloat16", None)
 
 
 def _ask(path: str) -> Any:
@@ -60,13 +60,9 @@ def _ask(path: str) -> Any:
     return found() if callable(found) else found
 
 
-def _filename(graph: Graph) -> str:
-    return "<photofinish_torch_{}>".format(graph.digest[:12])
-
-
-def _load(graph: Graph) -> Any:
+def _load(graph: Graph, filename: str) -> Any:
     """The source of a graph as a module that tracebacks and compilers can read."""
-    source, filename = native_source(graph), _filename(graph)
+    source = native_source(graph)
     module: Any = types.ModuleType(filename[1:-1])
     sys.modules[module.__name__] = module
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
@@ -114,8 +110,9 @@ class Population:
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """A copy in canonical layout."""
-    return np.array(tensor.detach().cpu().numpy(), order="C")
+    """A copy in canonical layout; NumPy has no bfloat16, and float32 holds all its values."""
+    shown = tensor.detach().float() if tensor.dtype == BFLOAT16 else tensor.detach()
+    return np.array(shown.cpu().numpy(), order="C")
 
 
 def _gradient(parameter: Any) -> np.ndarray:
@@ -124,17 +121,11 @@ def _gradient(parameter: Any) -> np.ndarray:
 
 
 class Contestant(frameworks.Contestant):
-    """PyTorch in mode "eager" or "compile".
-
-    Mode compile is torch.compile of the function that returns the loss (a loss outside would leave fusion to
-    be had), so of its backward too, and for inference of the model; the optimizer stays as torch.optim ships it.
-    """
+    """The loss, inference and the audit's probes run as the mode says, the optimizer as torch.optim ships it."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.compiles = setup.mode == "compile"
-        if setup.mode not in ("eager", "compile") or (self.compiles and not hasattr(torch, "compile")):
-            raise Unsupported("PyTorch {} has no mode {!r}".format(torch.__version__, setup.mode))
+        self.mode = find("torch", setup.mode)(torch, setup)
         options = dict(setup.options)
         self.layout = options.pop("layout", "contiguous")
         self.shipped = Shipped(options.pop("build"), setup.names) if "build" in options else None
@@ -149,8 +140,6 @@ class Contestant(frameworks.Contestant):
             raise Unsupported("this PyTorch ({}) sees no CUDA device".format(torch.__version__))
         self.dtype = FLOATS[setup.precision]
         self.operations: Dict[str, Any] = {}  # the probes that were used, in this mode
-        for message in QUIET:
-            warnings.filterwarnings("ignore", message=message)
         torch.manual_seed(setup.seed)
         if setup.regime == "matched":
             on_torch.match(torch, setup.threads)
@@ -160,23 +149,25 @@ class Contestant(frameworks.Contestant):
             {name: _ask(path) for name, path in FACTS.items()}, precision=self.setup.precision, layout=self.layout,
             device=torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu",
             float32=on_torch.float32(torch),
-            optimizer="torch.optim with foreach and fused as PyTorch chooses",
+            optimizer="torch.optim with foreach and fused as PyTorch chooses", **self.mode.facts(),
             **(self.shipped.facts() if self.shipped else {}))
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
         self.graph = graph
         self.batch = batch
-        self.rule = optimizer
+        self.rule = optimizer = optimizer if self.mode.trains else None
         self.memoryless = isinstance(optimizer, optimizers.SGD) and optimizer.momentum == 0  # no buffer in PyTorch
-        source = _load(graph)
+        self.filename = "<photofinish_torch_{}>".format(graph.digest[:12])
+        source = _load(graph, self.filename)
         model, self.places = source.Model(), places(graph)
         if self.shipped:
             model, self.places = self.shipped.replace(model, graph)
         self.model = model.to(self.device, self.dtype)
         if self.layout == "channels_last":
             self.model = self.model.to(memory_format=torch.channels_last)
-        self.forward = self._in_mode(self.model)
-        self.objective: Any = self._in_mode(source.training_loss) if graph.losses else None
+        self.forward = self.mode.inference(self.model)
+        trained = graph.losses and self.mode.trains
+        self.objective: Any = self.mode.training(source.training_loss) if trained else None
         self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
         tensors = self.model.state_dict(keep_vars=True)
         found = {name: tensors[place.path] for name, place in self.places.items()}
@@ -189,10 +180,7 @@ class Contestant(frameworks.Contestant):
         self.steps = 0
 
     def differences(self) -> Differences:
-        return self.shipped.differences if self.shipped else []
-
-    def _in_mode(self, function: Any) -> Any:
-        return torch.compile(function, dynamic=False) if self.compiles else function
+        return [*self.mode.differences(), *(self.shipped.differences if self.shipped else ())]
 
     def put(self, arrays: Arrays) -> None:
         """In place, so that compiled code stays valid."""
@@ -205,6 +193,7 @@ class Contestant(frameworks.Contestant):
             for slot, name, tensor in self._slots():
                 key = slot + "/" + name
                 self._store(tensor, name, arrays[key]) if key in arrays else tensor.zero_()
+        self.mode.renew()
         for population in self.populations:
             population.begin()
         self.steps = int(arrays.get("step", 0))
@@ -257,6 +246,8 @@ class Contestant(frameworks.Contestant):
         return tensor.contiguous(memory_format=torch.channels_last) if image else tensor
 
     def train_step(self, batch: Batch) -> Any:
+        if self.objective is None or self.rule is None:
+            raise self._refusal("step")
         if not self.model.training:  # asked, not set, at each step: setting it walks over every module
             self.model.train()
         self.optimizer.zero_grad()
@@ -273,7 +264,13 @@ class Contestant(frameworks.Contestant):
         with INFERENCE():
             return self.forward(*batch.inputs)
 
+    def _refusal(self, what: str) -> Unsupported:
+        return Unsupported("torch:{} runs inference only".format(self.setup.mode) if not self.mode.trains else
+                           "no {} without a loss{}".format(what, " and an optimizer" if what == "step" else ""))
+
     def gradients(self, batch: Batch) -> Arrays:
+        if self.objective is None:
+            raise self._refusal("gradients")
         buffers = [buffer.clone() for buffer in self.model.buffers()]
         self.model.train()
         self.model.zero_grad()
@@ -303,7 +300,7 @@ class Contestant(frameworks.Contestant):
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:
             raise Unsupported("torch has no probe {}".format(name))
-        operation = self.operations.setdefault(name, self._in_mode(PROBES[name]))
+        operation = self.operations.setdefault(name, self.mode.operation(PROBES[name]))
         with INFERENCE():
             return {"result": _array(operation(*map(self._tensor, arrays.values())))}
 
@@ -312,10 +309,10 @@ class Contestant(frameworks.Contestant):
         kernels = [tensor for tensor in self.parameters.values()
                    if tensor.dim() == 4 and tensor.shape[1] > 1 and tensor.shape[2:].numel() > 1]
         contiguous = all(kernel.is_contiguous() for kernel in kernels)
-        found: Dict[str, Any] = {"layout": "contiguous" if contiguous else "channels_last", "compiled": self.compiles}
-        return dict(found, **(self._compilations() if self.compiles else {"kernels": self._kernels()}))
+        found: Dict[str, Any] = {"layout": "contiguous" if contiguous else "channels_last"}
+        return dict(found, compiled=self.mode.compiled, **self.mode.evidence(self))
 
-    def _kernels(self) -> List[str]:
+    def kernels(self) -> List[str]:
         """The oneDNN and cuDNN operators that one inference calls."""
         zeros = {name: np.zeros((self.batch,) + spec.shape, spec.dtype) for name, spec in self.graph.inputs}
         batch = self.feed(zeros)
@@ -323,13 +320,3 @@ class Contestant(frameworks.Contestant):
             self.wait(self.infer(batch))
         names = {event.name for event in profile.function_events}
         return sorted(name for name in names if "mkldnn" in name or "onednn" in name or "cudnn" in name)
-
-    def _compilations(self) -> Dict[str, Any]:
-        """What torch.compile made of this model: one graph for the loss, one for inference, none of them twice."""
-        from torch._dynamo import utils
-        from torch._inductor import metrics
-        own = [each for each in utils.get_compilation_metrics()
-               if self.shipped or each.co_filename == _filename(self.graph)]
-        return {"graphs": len(own), "recompiles": sum(1 for each in own if each.recompile_reason),
-                "graph_breaks": sum(utils.counters["graph_break"].values()),
-                "generated_kernels": metrics.generated_kernel_count}

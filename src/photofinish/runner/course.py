@@ -152,6 +152,8 @@ class Course:
         case, options = self.case, dict(entry.contender.options)
         threads = int(options.pop("threads", case.threads))
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
+        for name in entry.home.framework.variables:
+            options.pop(name, None)  # its worker was started with them
         source = options.get("build", "").partition(":")[0]
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
         setup = {"mode": entry.contender.mode, "options": options, "device": case.device, "threads": threads,
@@ -181,7 +183,8 @@ class Course:
         case = self.case
         threads = int(dict(entry.contender.options).get("threads", case.threads))
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
-        environment = start.variables(entry.home, inherited, self.folder / "cache" / str(self.entries.index(entry)))
+        cache = self.folder / "cache" / str(self.entries.index(entry))
+        environment = start.variables(entry.home, inherited, cache, entry.contender.options)
         environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})

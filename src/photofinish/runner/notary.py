@@ -78,7 +78,8 @@ class Notary:
 
     def _key(self, entry: Entry) -> str:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
+        of = replace(entry.contender, copy=1)
         return "/".join([graph.digest, adapter_digest("numpy", graph),
-                         adapter_digest(entry.contender.framework, graph, entry.contender.mode),
-                         replace(entry.contender, copy=1).name, case.device, case.precision, case.regime,
-                         str(case.threads), str(self.draws), str(sorted(facts.items()))] + self.weights)
+                         adapter_digest(of.framework, graph, of.mode, of.options), of.name, case.device,
+                         case.precision, case.regime, str(case.threads), str(self.draws), str(sorted(facts.items())),
+                         *self.weights])

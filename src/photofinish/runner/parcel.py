@@ -3,13 +3,16 @@
 import hashlib
 import importlib
 import inspect
+import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from photofinish.environments.headers import read_header, without_header
 from photofinish.frameworks import Unsupported, module_of
+from photofinish.frameworks._common import modes
 from photofinish.graph import Graph
 from photofinish.layers import Scan
 
@@ -37,21 +40,30 @@ def _files() -> list[Path]:
     return [path.relative_to(PACKAGE) for path in found]
 
 
-def adapter_digest(framework: str, graph: Graph, mode: str = "") -> str:
-    """SHA-256 of what decides what a worker of this framework computes of this graph.
+def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequence[tuple[str, str]] = ()) -> str:
+    """SHA-256 of what decides what a worker of this framework computes of this graph in this mode.
 
     Where the framework writes graphs out as native source, that text is what runs: it counts, in this mode, and the
     files that drive it, but not how it came to be written. Elsewhere the files of the layer families count that the
-    graph uses, and what drives them.
+    graph uses, and what drives them. A mode that has a file counts by its own and by no other's. Of the framework's
+    header its packages and variables count (with these options), but no titles, sizes, modes or devices.
     """
     writer = _writer(framework)
     files = _driving(framework) if writer else _interpreting(framework, frozenset(_families(graph)))
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.encode() + (PACKAGE / path).read_bytes())
+    info = read_header(PACKAGE / _file(framework))
+    asked = [info.dependencies + info.recipe.npm, info.environment_with(options)]
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
+    for path in sorted(files | _imported([_mode_file(framework, mode)], NOT_DECIDING)):
+        digest.update((path + without_header((PACKAGE / path).read_text())).encode())
     if writer:
-        digest.update(_text(writer, graph, mode).encode())
+        written = modes.find(framework, mode).written if (PACKAGE / _mode_file(framework, mode)).exists() else mode
+        digest.update(_text(writer, graph, written).encode())
     return digest.hexdigest()
+
+
+def _mode_file(framework: str, mode: str) -> str:
+    """Where a mode is that has a file of its own (../frameworks/_common/modes.py)."""
+    return f"frameworks/_{module_of(framework)}/modes/{module_of(mode)}.py"
 
 
 def _file(framework: str) -> str:
@@ -120,9 +132,12 @@ def _imported(wanted: list[str], left_out: frozenset[str]) -> frozenset[str]:
         if path in found or not (PACKAGE / path).exists() or Path(path).stem in left_out:
             continue
         found.add(path)
-        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)\.\w+(?:\.\w+)?) import",
+        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)(?:\.\w+)+) import (.*)",
                               (PACKAGE / path).read_text(), re.MULTILINE)
-        wanted += [name.replace(".", "/") + ".py" for name in imported]
+        for module, names in imported:
+            folder = module.replace(".", "/")
+            shared = names.split(", ") if folder == "frameworks/_common" else ()  # whole files, imported by name
+            wanted += [f"{folder}.py", *(f"{folder}/{name}.py" for name in shared)]
     return frozenset(found)
 
 

@@ -1,0 +1,48 @@
+"""What a mode of PyTorch decides: how the loss, the model and a single operation run.
+
+Each mode is a class `Mode` in a file of modes/. None imports PyTorch: ../torch.py hands it over.
+"""
+
+from typing import Any, Callable, Dict
+
+from photofinish.frameworks import Differences, Setup
+
+
+class Mode:
+    """Everything as it is: what a mode does not say otherwise."""
+
+    written = ""  # PyTorch's source is the same in every mode
+    trains = True  # else the header says `tasks = { <mode> = ["infer"] }`
+    compiled = False
+
+    def __init__(self, torch: Any, setup: Setup) -> None:
+        """Raises Unsupported where this PyTorch, or the device, lacks the mode."""
+        self.torch = torch
+        self.setup = setup
+
+    def training(self, loss: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of a model and a batch that returns the loss and the outputs, as this mode runs it."""
+        return loss
+
+    def inference(self, model: Any) -> Callable[..., Any]:
+        """The model as this mode runs it. Made in training mode; first called in evaluation mode."""
+        return model  # type: ignore[no-any-return]
+
+    def operation(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A probe of the audit as this mode would run it in a model."""
+        return function
+
+    def renew(self) -> None:
+        """Called when arrays have been put into the model, in place: what was made of the old values is stale."""
+
+    def differences(self) -> Differences:
+        """How what it computes differs from the graph on purpose: no certificate can be earned then."""
+        return []
+
+    def facts(self) -> Dict[str, Any]:
+        """What is particular to the mode."""
+        return {}
+
+    def evidence(self, contestant: Any) -> Dict[str, Any]:
+        """What can be seen of the mode being real."""
+        return {}
