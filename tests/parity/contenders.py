@@ -56,12 +56,12 @@ def _alone(framework: str) -> bool:
     return "KERAS_BACKEND" in environments.frameworks()[framework].environment
 
 
-def make(contender: Contender, seed: int = 0) -> Contestant:
-    """A fresh contestant in float32 on the CPU, in its framework's own environment where this Python lacks it. Skips
-    the test if there is neither."""
+def make(contender: Contender, seed: int = 0, device: str = "cpu", precision: str = "float32") -> Contestant:
+    """A fresh contestant, in its framework's own environment where this Python lacks it. Skips the test if there is
+    neither."""
     found = _resolve(contender)
     if isinstance(found, environments.Missing):
         pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
-    setup = Setup(contender.mode, dict(contender.options), seed=seed)
+    setup = Setup(contender.mode, dict(contender.options), device, seed=seed, precision=precision)
     here = found.origin == OWN and not _alone(contender.framework)
     return _load(contender.framework)(setup) if here else Remote(found, setup)

@@ -1,0 +1,93 @@
+"""Every contender that says it runs on CUDA: the same code there, held to NumPy's double precision."""
+
+import os
+
+import numpy as np
+import pytest
+
+from parity.contenders import contenders, engines, make
+from photofinish import data, environments, models, weights
+from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported
+from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.machine import gpus
+from photofinish.optimizers import SGD, Adam, Optimizer
+from photofinish.values import Contender
+from remote import Remote
+
+DEVICE = "cuda"
+pytestmark = pytest.mark.skipif(not gpus(), reason="there is no NVIDIA GPU")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # as a worker of JAX has it
+
+BATCH = 8
+GRAPH = models.find("digits_cnn").small()
+
+
+def able(found: list[Contender]) -> list[Contender]:
+    return [each for each in found if DEVICE in environments.frameworks()[each.framework].devices]
+
+
+TRAINING = able(contenders(cheap=True) + contenders(cheap=False))
+EVERY = TRAINING + able(engines() + engines(cheap=False))
+
+
+def built(contestant: Contestant, optimizer: Optimizer = SGD()) -> Contestant:  # noqa: B008
+    contestant.build(GRAPH, BATCH, optimizer)
+    contestant.put(weights.perturbed_state(GRAPH))
+    return contestant
+
+
+def there(contender: Contender, precision: str = "float32", optimizer: Optimizer = SGD()) -> Contestant:  # noqa: B008
+    """On the device, or skipped with the framework's reason."""
+    try:
+        return built(make(contender, device=DEVICE, precision=precision), optimizer)
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+
+
+def exactly(optimizer: Optimizer = SGD()) -> Contestant:  # noqa: B008
+    return built(Reference(Setup("reference", precision="float64")), optimizer)
+
+
+def assert_close(seen: Arrays, exact: Arrays, tolerance: float) -> None:
+    assert seen.keys() == exact.keys()
+    for name, values in exact.items():
+        np.testing.assert_allclose(seen[name], values, rtol=0, err_msg=name,
+                                   atol=tolerance * max(1.0, float(np.abs(values).max())))
+
+
+@pytest.mark.parametrize("contender", TRAINING, ids=str)
+@pytest.mark.parametrize("optimizer", [SGD(), Adam()], ids=["sgd", "adam"])
+def test_ten_steps_in_double_precision(optimizer: Optimizer, contender: Contender) -> None:
+    ours, exact = there(contender, "float64", optimizer), exactly(optimizer)
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
+    batch, same = ours.feed(arrays), exact.feed(arrays)
+    for _ in range(10):
+        assert_close(ours.read(ours.train_step(batch)), exact.read(exact.train_step(same)), 1e-10)
+    assert_close(ours.get(), exact.get(), 1e-9)
+
+
+@pytest.mark.parametrize("contender", TRAINING, ids=str)
+def test_gradients_in_float32_are_not_tf32(contender: Contender) -> None:
+    """TF32 keeps 10 bits: it would be off by about 1e-3."""
+    ours, exact = there(contender), exactly()
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
+    assert_close(ours.gradients(ours.feed(arrays)), exact.gradients(exact.feed(arrays)), 5e-5)
+
+
+@pytest.mark.parametrize("contender", EVERY, ids=str)
+def test_outputs_in_float32_are_not_tf32(contender: Contender) -> None:
+    ours, exact = there(contender), exactly()
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
+    assert_close(ours.read(ours.infer(ours.feed(arrays))), exact.read(exact.infer(exact.feed(arrays))), 5e-5)
+
+
+@pytest.mark.parametrize("contender", TRAINING, ids=str)
+def test_the_device_is_named_and_its_memory_is_counted(contender: Contender) -> None:
+    ours = there(contender)
+    assert ours.facts()["device"] != "cpu"
+    if isinstance(ours, Remote):
+        pytest.skip("the protocol tells a device's memory with a block, not by itself")
+    ours.wait(ours.train_step(ours.feed(data.draw_batch(GRAPH, BATCH, seed=1))))
+    memory = ours.device_memory()
+    assert memory is not None
+    assert 0 < memory["now"] <= memory["peak"] < 2**30  # nothing is taken in advance
