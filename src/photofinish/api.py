@@ -10,12 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from photofinish import machine, models
-from photofinish.environments import TASKS, Choice
+from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import find_entries, left_out, make_case, named, one_of, open_course, own_weights
+from photofinish.runner.arrange import (
+    WHOLE,
+    check_tasks,
+    find_entries,
+    left_out,
+    make_case,
+    make_training,
+    named,
+    open_course,
+    own_weights,
+    training_source,
+)
 from photofinish.runner.course import Course, Entry, Recorder
+from photofinish.runner.fit import FitSession
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
@@ -44,7 +56,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          threads: int | None = None, budget: float = 300.0, precision: float = 0.01, margin: float = 0.02,
          launches: int | None = None, certify: bool = True, store: Path | str | None = None,
          seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
-         command: str | None = None, environments: Places = (), make_environments: bool | None = None) -> Outcome:
+         command: str | None = None, environments: Places = (), make_environments: bool | None = None,
+         data: str = "", epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
+         seeds: int | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
@@ -53,12 +67,19 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
+    Of task "fit": `data` is a set by name ("digits", "cifar10:/path"; one that fits the model otherwise), trained on for
+    `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what counts as equally
+    accurate at the end.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
-    for each in tasks:
-        one_of("task", each, TASKS)
+    check_tasks(tasks)
     choice = Choice.of(environments, make_environments)
+    source = training_source(data, model, shape, classes) if tasks[0] in WHOLE else None
+    if source is not None:
+        shape, classes = shape or source.shape, classes or source.classes
+    elif data or epochs or seeds or target is not None:
+        raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit")
     graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
     given = own_weights(weights, model, graph)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
@@ -69,6 +90,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                                                         "see: photofinish list contenders")
     skipped = {each: tuple({skip.contender: skip for skip in absent + skips}.values())
                for each, skips in lacking.items()}
+    samples = source.read(graph.inputs[0][1], models.find(model).preparation) if source is not None else None
+    if samples is not None:
+        case = replace(case, training=make_training(samples, data, case.batch, epochs, target, tolerance))
     cases = {each: replace(case, task=each) for each in tasks}
     seed = secrets.randbelow(2**31) if seed is None else seed
     created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -87,7 +111,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
             for skip in skips:
                 course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
                                          skip.contender, each))
-        session = Session(course, kept, races, budget, precision, launches)
+        session = Session(course, kept, races, budget, precision, launches) if samples is None else \
+            FitSession(course, kept, races, budget, samples, seeds or launches)
         notary = Notary(course, kept) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)

@@ -21,6 +21,7 @@ METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("import", "import", "s", "lower", "importing the framework in a fresh process"),
     Metric("build", "build", "s", "lower", "making the native model and optimizer"),
     Metric("weights", "load weights", "s", "lower", "copying canonical weights into the native model"),
+    Metric("data", "open data", "s", "lower", "opening the data set that the parent has read"),
     Metric("compile", "compile or trace", "s", "lower",
            "the first call less one steady step: tracing, compiling and autotuning"),
     Metric("first_step", "first step", "s", "lower", "the first call, compilation included"),

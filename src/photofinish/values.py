@@ -95,11 +95,30 @@ def _option(text: str, whole: str) -> Tuple[str, str]:
 
 
 @dataclass(frozen=True)
+class Training:
+    """A whole training as it was asked for: `epochs` passes over the `samples` of a data set (its arrays' SHA-256 is
+    `digest`), each followed by a look at its `validation` samples.
+
+    `target` is the validation accuracy to reach, None where only the passes are timed; accuracies within `tolerance` of
+    each other at the end count as equivalent.
+    """
+
+    data: str
+    digest: str
+    samples: int
+    validation: int
+    epochs: int
+    target: Optional[float] = None
+    tolerance: float = 0.01
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Case:
     """What is computed: model x task x batch x input shape x precision x device.
 
     `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
-    `units` of what throughput counts (tokens, say).
+    `units` of what throughput counts (tokens, say). `training` is that of task fit.
     """
 
     model: str
@@ -115,6 +134,7 @@ class Case:
     optimizer: Dict[str, Any] = field(default_factory=dict)
     unit: str = "images"
     units: float = 1.0
+    training: Optional[Training] = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +176,34 @@ class Block:
     resume: float
     loss: Optional[float] = None
     repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch of one contender in one launch: training over the whole set, then a look at the validation samples.
+
+    `number` counts from 1; `position` is the place among the contenders in that epoch. `seconds` are those of `steps`
+    training steps with their batches cut and handed over, `first_step` those of the first of them. `loss` is the mean
+    of their losses, `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are
+    validation samples, at the end. `cpu`, `faults` and `foreign` are as in Block.
+    """
+
+    launch: int
+    number: int
+    position: int
+    contender: str
+    seconds: float
+    steps: int
+    first_step: float
+    loss: float
+    accuracy: float
+    validation_seconds: float
+    validation_loss: float
+    validation_accuracy: float
+    cpu: float = 0.0
+    faults: int = 0
+    foreign: Optional[float] = None
+    first_losses: Tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -279,6 +327,7 @@ class Race:
     launches: Tuple[Launch, ...] = ()
     looks: Tuple[int, ...] = ()
     blocks: Tuple[Block, ...] = ()
+    epochs: Tuple[Epoch, ...] = ()
     phases: Tuple[Phase, ...] = ()
     warm_ups: Tuple[WarmUp, ...] = ()
     failures: Tuple[Failure, ...] = ()
@@ -317,15 +366,33 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """Whether two contenders end equally accurate: `difference` = accuracy(a) - accuracy(b) at the end, the mean over
+    launches. `verdict` is EQUIVALENT, HIGHER (a is), LOWER or UNDECIDED; `level` is the confidence from `low` to
+    `high`."""
+
+    a: str
+    b: str
+    difference: float
+    low: Optional[float]
+    high: Optional[float]
+    verdict: str
+    launches: int
+    reason: str = ""
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
 class Standing:
     """One contender's line in the result of a race. `place` is 1 for the fastest; contenders in one tie
-    group (0 is the leaders') are not shown to differ. Phases are medians over launches."""
+    group (0 is the leaders') are not shown to differ. `step` is the time that the race compares: of a step, or in task
+    fit until the target is reached. Phases are medians over launches."""
 
     contender: str
     place: Optional[int]
     tie_group: Optional[int]
     step: Optional[Estimate]
-    throughput: Optional[Estimate]
+    throughput: Optional[Estimate] = None
     cpu_per_wall: Optional[float] = None
     faults_per_step: Optional[float] = None
     memory: Optional[int] = None

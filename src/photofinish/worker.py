@@ -26,6 +26,8 @@ class Worker:
         self.contestant: Any = None
         self.engine: Any = None
         self.graph: Any = None
+        self.batch = 0
+        self.fit: Any = None
 
     def load(self, framework: str, setup: Dict[str, Any], sabotage: Dict[str, str]) -> Dict[str, Any]:
         """Imports the framework and makes its contestant. Answers with its facts."""
@@ -44,6 +46,7 @@ class Worker:
         from photofinish.graph import Graph
         from photofinish.optimizers import optimizer_from_json
         self.graph = Graph.from_json(json.loads(Path(graph).read_text()))
+        self.batch = batch
         begin = time.perf_counter()
         self.contestant.build(self.graph, batch, optimizer and optimizer_from_json(optimizer))
         return {"seconds": time.perf_counter() - begin, "differences": self.contestant.differences()}
@@ -73,6 +76,17 @@ class Worker:
     def block(self, task: str, steps: int) -> Dict[str, Any]:
         """A block of timed steps in steady state."""
         return self.engine.block(task, steps)  # type: ignore[no-any-return]
+
+    def data(self, folder: str, orders: str) -> Dict[str, Any]:
+        """Opens the data set in a folder, and the order in which each epoch takes its samples."""
+        from photofinish.measure.fit import Fit
+        begin = time.perf_counter()
+        self.fit = Fit(self.contestant, self.graph, self.batch, Path(folder), Path(orders))
+        return {"seconds": time.perf_counter() - begin}
+
+    def epoch(self, number: int) -> Dict[str, Any]:
+        """Trains over one epoch of that data set and looks how well the network does."""
+        return self.fit.epoch(number)  # type: ignore[no-any-return]
 
     def probe(self) -> Dict[str, Any]:
         """What this contender really runs with."""
@@ -117,8 +131,9 @@ class Worker:
         return {"written": proof.free_runs(lambda: self.contestant, Path(folder), label)}
 
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "probe", "prove",
-                                                      "predict", "confirm", "free_runs", "verb", "witness")}
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "data", "epoch",
+                                                      "probe", "prove", "predict", "confirm", "free_runs", "verb",
+                                                      "witness")}
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:

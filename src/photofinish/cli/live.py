@@ -97,12 +97,12 @@ class Watcher:
         if self.total:
             parts.append(Padding(ProgressBar(self.total, self.done, width=BAR), 0))
         if self.estimates:
-            parts += [Text(), Text("time per step so far, not yet a verdict", style="dim"), self._table()]
+            parts += [Text(), Text("time so far, not yet a verdict", style="dim"), self._table()]
         parts += [Text(f"! {failure}", style="red") for failure in self.failures]
         return Group(*parts)
 
     def _table(self) -> Table:
-        """Seconds per step so far; the bars compare them in the first task that has any."""
+        """Seconds so far; the bars compare them in the first task that has any."""
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=len(self.estimates) > 1)
         table.add_column("")
         for task in self.estimates:

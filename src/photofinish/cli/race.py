@@ -14,6 +14,7 @@ Examples:
   photofinish race resnet50 -c torch:eager,torch:eager[layout=channels_last] --batch 16
   photofinish race ./net.py:model --input 3x64x64 --classes 10 --html report.html
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
+  photofinish race digits_cnn --task fit --target 97% --seeds 5
   photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
 \b
@@ -23,8 +24,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.contenders
 @options.environments
 @click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
-              help="train (forward, loss, backward, update) or infer. May be given twice: one set of launches "
-                   "serves both.")
+              help="train (forward, loss, backward, update) or infer; both may be given, one set of launches serves "
+                   "them. fit: whole trainings on a data set.")
 @options.case
 @options.weights
 @click.option("--optimizer", default="", metavar="NAME", help="sgd (with momentum) or adam. Default: the model's own.")
@@ -38,6 +39,19 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="A difference within plus or minus this counts as EQUIVALENT.")
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
+@click.option("--data", default="", metavar="NAME[:FOLDER]",
+              help="Of --task fit: digits or patterns, which come along, or on your disk mnist:FOLDER, cifar10:FOLDER, "
+                   "cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, FOLDER/val/<class>/). Default: one that "
+                   "fits the model.")
+@click.option("--epochs", type=options.COUNT, metavar="N", help="Of --task fit: of each training. Default: 10.")
+@click.option("--target", type=options.Share(), metavar="SHARE",
+              help="Of --task fit: the validation accuracy raced for. Default: the data set's own; without one the "
+                   "epochs are timed.")
+@click.option("--tolerance", type=options.Share(), default="1%", show_default=True, metavar="SHARE",
+              help="Of --task fit: final accuracies this far apart count as EQUIVALENT.")
+@click.option("--seeds", type=options.COUNT, metavar="N",
+              help="Of --task fit: trainings of each contender, each from weights and an order of its own. Default: 5, "
+                   "if the budget allows.")
 @click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
 @click.option("--no-certify", "certify", flag_value=False, default=True,
               help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
@@ -47,7 +61,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
          tasks: tuple[str, ...], batch: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
          threads: int | None, weights: Path | None, optimizer: str, regime: str, budget: float, precision: float,
-         margin: float, launches: int | None, seed: int | None, certify: bool, store: Path | None, html: Path | None,
+         margin: float, launches: int | None, data: str, epochs: int | None, target: float | None, tolerance: float,
+         seeds: int | None, seed: int | None, certify: bool, store: Path | None, html: Path | None,
          as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
     """Race contenders on MODEL and judge them.
 
@@ -64,7 +79,8 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
                 model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
                 weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
                 precision=precision, margin=margin, launches=launches, certify=certify, store=store, seed=seed,
-                listener=listener, environments=own_environments, make_environments=make_environments), False
+                listener=listener, environments=own_environments, make_environments=make_environments, data=data,
+                epochs=epochs, target=target, tolerance=tolerance, seeds=seeds), False
         except api.Interrupted as stopped:
             results, interrupted = stopped.results, True
     present.present(results, chosen)

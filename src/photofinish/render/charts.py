@@ -119,9 +119,9 @@ def _labelled(series: Series) -> str:
 
 
 def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
-    """Where a reference is among them, lines are drawn ever thinner, so that those that agree all show."""
+    """Lines of what should agree are drawn ever thinner, so that all show."""
     names = [each.name for each in series]
-    nested = any(name not in colours for name in names)
+    nested = chart.overlaid or any(name not in colours for name in names)
     values = [value for each in series for value in each.y]
     size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
     x_axis = altair.Axis(title=chart.x.title, format="~s" if chart.x.log else "d", grid=False, tickCount=8,
@@ -149,7 +149,8 @@ def _powers(series: tuple[Series, ...]) -> list[float]:
 
 def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.Axis:
     if not (chart.y.log and chart.y.hint == "duration"):
-        return altair.Axis(title=title, tickCount=6)
+        written = {"format": "~%"} if chart.y.hint == "percent" else {}
+        return altair.Axis(title=title, tickCount=6, **written)
     low, high = (extreme(value for each in series for value in each.y) for extreme in (min, max))
     ticks = [each for each in _TIMES if low / 3 <= each <= high * 3]
     label = "".join(f"datum.value == {each!r} ? '{_round(each)}' : " for each in ticks) + "''"

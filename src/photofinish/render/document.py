@@ -136,7 +136,8 @@ class Chart:
     """A picture of data. `kind` is one of
 
     - "intervals": per series one x with low and high; `band` around the first of `marks` counts as equal
-    - "lines": y over x per series, `marks` along x; a name not in `Document.series` is drawn as a reference
+    - "lines": y over x per series, `marks` along x; a name not in `Document.series` is drawn as a reference;
+      where there is one, or they are `overlaid`, lines that agree are drawn so that all show
     - "strip": per series every x as a dot, in the row of its name and group
     - "bars": per series (name, group) one x, stacked by group within name, in the order given
 
@@ -151,6 +152,7 @@ class Chart:
     y: Axis = Axis("")
     marks: tuple[float, ...] = ()
     band: float | None = None
+    overlaid: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             yield {
                 "race": race.id, "model": race.case.model, "task": race.case.task, "contender": each.contender,
                 "place": each.place, "tie_group": each.tie_group,
-                **_three("seconds_per_step", each.step), **_three("throughput", each.throughput),
+                **_three("seconds_per_step" if race.case.training is None else "seconds_of_training", each.step),
+                **_three("throughput", each.throughput),
                 "cpu_per_wall": each.cpu_per_wall, "faults_per_step": each.faults_per_step, "memory": each.memory,
                 "spread": each.spread, "failure": each.failure.kind if each.failure else None,
                 **{f"phase_{name.replace(' (cold)', '_cold')}": seconds

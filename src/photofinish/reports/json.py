@@ -14,6 +14,7 @@ from typing import Any
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
 from photofinish.reports.reading import memory_bytes, phase_seconds
+from photofinish.stats.learning import agreements
 from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
 SCHEMAS = ("race", "verify", "accuracy", "models", "show")
@@ -47,6 +48,7 @@ def race(result: Result) -> dict[str, Any]:
         "sentence": plain(verdict.sentence(result)),
         "contenders": _contenders(result),
         "verdicts": [to_json(each) for each in result.verdicts],
+        "agreements": [to_json(each) for each in agreements(raw)] if raw.case.training else [],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),
@@ -108,7 +110,8 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "name": each.contender,
         "place": each.place,
         "tie_group": each.tie_group,
-        "seconds_per_step": _estimate(each.step),
+        "seconds_per_step": _estimate(each.step) if result.race.case.training is None else None,
+        "seconds_of_training": _estimate(each.step) if result.race.case.training is not None else None,
         "throughput": _estimate(each.throughput),
         "phases": _keys(phases.get(each.contender, {})),
         "memory": each.memory,
@@ -116,6 +119,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "cpu_per_wall": each.cpu_per_wall,
         "faults_per_step": each.faults_per_step,
         "spread": each.spread,
+        "epochs": [to_json(epoch) for epoch in result.race.epochs if epoch.contender == each.contender],
         "failure": to_json(each.failure),
         "versions": result.race.versions.get(each.contender, {}),
         "environment": to_json(result.race.environments.get(each.contender)),

@@ -9,7 +9,7 @@ from photofinish.render.document import Axis, Chart, Column, Section, Series, Ta
 from photofinish.reports.reading import contender, names, phase_seconds
 from photofinish.values import Result
 
-_ORDER = ("start", "import", "build", "weights", "compile (cold)", "compile", "first_step (cold)", "first_step",
+_ORDER = ("start", "import", "build", "weights", "data", "compile (cold)", "compile", "first_step (cold)", "first_step",
           "warm_up")
 _STACKED = ("start", "import", "build", "weights", "compile", "warm_up")
 

@@ -11,6 +11,7 @@ from photofinish.reports import (
     certificate,
     distribution,
     failures,
+    learning,
     losses,
     machine,
     memory,
@@ -27,6 +28,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "verdict": verdict.section,
     "failures": failures.section,
     "standings": standings.section,
+    "learning": learning.section,
     "total-time": total_time.section,
     "phases": phases.section,
     "memory": memory.section,
@@ -39,7 +41,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "total-time", "certificate")
+BRIEF = ("verdict", "failures", "standings", "learning", "total-time", "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:
@@ -62,4 +64,5 @@ def describe(case: Case) -> str:
     """The case in one line: batch, shape, precision, device, threads, regime."""
     size = f" of {TIMES.join(map(str, case.shape))}" if case.shape else ""
     threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
-    return f"batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}"
+    data = f"{case.training.data}, {case.training.epochs} epochs, " if case.training else ""
+    return f"{data}batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}"

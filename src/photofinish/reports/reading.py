@@ -7,10 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from photofinish.render.document import Interval, Span, Table, Text
+from photofinish.render.quantities import write
 from photofinish.stats.standings import REHEARSAL
-from photofinish.values import Estimate, Result, Standing, Verdict
+from photofinish.values import Case, Estimate, Result, Standing, Verdict
 
-TASKS = {"train": "training", "infer": "inference", "epoch": "epoch", "fit": "fit"}
+TASKS = {"train": "training", "infer": "inference", "fit": "whole training"}
+
+
+def measure(case: Case) -> str:
+    """What the race compares: time per step, or the time of a whole training."""
+    if case.training is None:
+        return "time per step"
+    target = case.training.target
+    return f"time of {case.training.epochs} epochs" if target is None else f"time to {write(target, 'percent')}"
 
 
 def timed(result: Result) -> list[Standing]:

@@ -15,7 +15,7 @@ from photofinish.render.document import (
     Span,
     Table,
 )
-from photofinish.reports.reading import between, contender, interval, ranked, without_empty
+from photofinish.reports.reading import between, contender, interval, measure, ranked, without_empty
 from photofinish.values import Result, Standing
 
 
@@ -26,20 +26,21 @@ def section(result: Result) -> Section:
     if len(ranking) > 1:
         overs = [(each.contender, _over(result, ranking[0].contender, each.contender)) for each in ranking]
         points = tuple(_point(name, over) for name, over in overs if over is not None)
-        blocks += [_ratios(ranking[0].contender, points, result.race.margin)] if len(points) > 1 else []
+        blocks += [_ratios(result, ranking[0].contender, points)] if len(points) > 1 else []
         blocks.append(Fold("Every pair", (pairs(result),)))
     return Section("standings", title, tuple(blocks))
 
 
 def table(result: Result) -> Table:
     ranking = ranked(result)
-    columns = (Column("Place"), Column("Contender", "contender"), Column("Time per step, 95 % interval", "duration"),
+    columns = (Column("Place"), Column("Contender", "contender"), Column(f"{_title(result)}, 95 % interval", "duration"),
                Column(f"{result.race.case.unit.capitalize()} /s", "number"), Column("Time over fastest", "ratio"),
                Column("CPU cores used", "number"), Column("Page faults per step", "number"),
                Column("Peak memory", "bytes"), Column("Scatter of launches", "percent"))
     rows = tuple(_row(result, each, ranking) for each in result.standings)
     caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
-    caption += "Scatter: standard deviation of the step time between launches, each in a fresh process."
+    scattering = "step time" if result.race.case.training is None else measure(result.race.case)
+    caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
     return without_empty(Table("standings", columns, rows, caption))
 
 
@@ -68,10 +69,16 @@ def _over(result: Result, leader: str, name: str) -> Interval | float | None:
     return _ratio(verdict.ratio, verdict.low, verdict.high) if verdict else None
 
 
-def _ratios(leader: str, points: tuple[Series, ...], margin: float) -> Chart:
-    return Chart("intervals", f"Time per step relative to {leader}",
+def _title(result: Result) -> str:
+    name = measure(result.race.case)
+    return name[0].upper() + name[1:]
+
+
+def _ratios(result: Result, leader: str, points: tuple[Series, ...]) -> Chart:
+    of = measure(result.race.case).replace("time per step", "seconds per step")
+    return Chart("intervals", f"{_title(result)} relative to {leader}",
                  "The further right, the slower; the bar is the 95 % interval, the band what counts as equal.",
-                 points, Axis(f"seconds per step ÷ seconds per step of {leader}", "ratio"), marks=(1.0,), band=margin)
+                 points, Axis(f"{of} ÷ {of} of {leader}", "ratio"), marks=(1.0,), band=result.race.margin)
 
 
 def _point(name: str, over: Interval | float) -> Series:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
-from photofinish.render.quantities import TIMES, ratio_with_interval
+from photofinish.render.quantities import TIMES, ratio_with_interval, write
+from photofinish.reports import learning
 from photofinish.reports.reading import attributed, between, certified, contender, listed, ranked, timed
+from photofinish.stats.curves import missed
 from photofinish.values import Result, Standing, Verdict
 
 # task -> what one contender does to the model, and what two do
-_VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
-          "epoch": ("passes an epoch of", "pass an epoch of"), "fit": ("fits", "fit")}
+_VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"), "fit": ("trains", "train")}
 
 _RIVALS = 3  # named beside the sentence; the standings have them all
 _TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
@@ -49,9 +50,11 @@ def _first_two(result: Result) -> Verdict | None:
 def sentence(result: Result) -> Text:
     """The whole outcome in one sentence."""
     if not timed(result):
-        return ("No contender could be timed, so there is nothing to compare.",)
+        late = "; ".join(missed(result.race).values())
+        return (f"No contender has a time to compare: {late}." if late
+                else "No contender could be timed, so there is nothing to compare.",)
     if _nothing_to_compare(result):
-        return _alone(ranked(result)[0])
+        return _alone(result, ranked(result)[0])
     verdict = _first_two(result)
     say = _SAID.get(outcome(result))
     return say(result, verdict) + _proof(result) if say and verdict else _not_comparable(result)
@@ -60,13 +63,13 @@ def sentence(result: Result) -> Text:
 def _faster(result: Result, verdict: Verdict) -> Text:
     runner_up = "the runner-up, " if len(ranked(result)) > 2 else ""
     comma = "," if runner_up else ""
-    return (contender(verdict.a), f" {_verb(result)[0]} {result.race.case.model} ",
+    return (contender(verdict.a), f" {_deed(result)} ",
             Span(f"{_ratio(verdict)[0]}{TIMES} faster", "strong"), f" than {runner_up}", contender(verdict.b),
             f"{comma} here ({_interval(verdict)})")
 
 
 def _equivalent(result: Result, verdict: Verdict) -> Text:
-    return (contender(verdict.a), " and ", contender(verdict.b), f" {_verb(result)[1]} {result.race.case.model} ",
+    return (contender(verdict.a), " and ", contender(verdict.b), f" {_deed(result, 2)} ",
             Span("equally fast", "strong"), " here: within ", Quantity(result.race.margin, "percent"),
             f" of each other (ratio {_ratio(verdict)[0]}, {_interval(verdict)})")
 
@@ -76,12 +79,11 @@ def _undecided(result: Result, verdict: Verdict) -> Text:
     if verdict.low is None:
         why = f": {verdict.reason}" if verdict.reason else ""
         return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ",
-                contender(verdict.b), f" {_verb(result)[0]} {result.race.case.model} faster here{why}")
+                contender(verdict.b), f" {_deed(result)} faster here{why}")
     if verdict.seconds_to_decide:
         more = ("; about ", Quantity(verdict.seconds_to_decide, "duration"), " more would decide it")
     return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ", contender(verdict.b),
-            f" {_verb(result)[0]} {result.race.case.model} faster here (ratio {_ratio(verdict)[0]}, "
-            f"{_interval(verdict)})", *more)
+            f" {_deed(result)} faster here (ratio {_ratio(verdict)[0]}, {_interval(verdict)})", *more)
 
 
 _SAID = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}
@@ -102,10 +104,11 @@ def _not_comparable(result: Result) -> Text:
             f": that the contenders compute the same thing is not proven{why}.")
 
 
-def _alone(standing: Standing) -> Text:
+def _alone(result: Result, standing: Standing) -> Text:
     value = standing.step.value if standing.step else None
+    unit = "a step" if result.race.case.training is None else "a training"
     return ("Only ", contender(standing.contender), " is left in the race, at ", Quantity(value, "duration"),
-            " a step, so there is nothing to compare it with.")
+            f" {unit}, so there is nothing to compare it with.")
 
 
 def _proof(result: Result) -> Text:
@@ -119,14 +122,15 @@ def _proof(result: Result) -> Text:
 def _details(result: Result) -> tuple[Text, ...]:
     """What the sentence leaves out: the best of each framework, and how far behind the others are."""
     ranking = [each.contender for each in ranked(result)]
+    learned = learning.sentences(result)
     if len(ranking) < 3:
-        return ()
+        return learned
     leader = ranking[0]
     best = {name.split(":")[0].split("@")[0]: name for name in reversed(ranking)}
     rivals = [name for framework, name in best.items() if leader != name]
     rivals = sorted((name for name in rivals if name != ranking[1]), key=ranking.index)[:_RIVALS]
-    return tuple(("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
-                 for rival in rivals if _known(between(result, leader, rival)))
+    return learned + tuple(("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
+                           for rival in rivals if _known(between(result, leader, rival)))
 
 
 def _known(verdict: Verdict | None) -> bool:
@@ -143,8 +147,15 @@ def _behind(result: Result, leader: str, rival: str) -> Text:
     return (same, contender(leader), f" (ratio {_ratio(verdict)[0]}, {_interval(verdict)}).")
 
 
-def _verb(result: Result) -> tuple[str, str]:
-    return _VERBS.get(result.race.case.task, ("runs", "run"))
+def _deed(result: Result, count: int = 1) -> str:
+    """What one contender does, or two: trains resnet18; train digits_cnn to 97 %."""
+    case = result.race.case
+    verb = _VERBS.get(case.task, ("runs", "run"))[count - 1]
+    if case.training is None:
+        return f"{verb} {case.model}"
+    end = f"for {case.training.epochs} epochs" if case.training.target is None \
+        else f"to {write(case.training.target, 'percent')}"
+    return f"{verb} {case.model} {end}"
 
 
 def _ratio(verdict: Verdict) -> tuple[str, str, str]:

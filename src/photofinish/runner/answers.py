@@ -51,6 +51,7 @@ COUNT = Form("a whole number of at least 0", lambda value: _whole(value) and val
 NUMBER = Form("a finite number", _number)
 AMOUNT = Form("a finite number of at least 0", lambda value: _number(value) and value >= 0)
 STEP = Form("a finite number above 0", lambda value: _number(value) and value > 0)
+SHARE = Form("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1)
 OBJECT = _object()
 LEFT = ("probe", "prove", "confirm", "free_runs")  # requests that a worker may leave to its parent
 PRECISION = _or_unsupported(_object(left_bits=COUNT, right_bits=COUNT, error=AMOUNT, wide=TRUTH, dtype=TEXT))
@@ -66,6 +67,10 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "warm": {"series": _list(STEP, 1)},
     "block": {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
               "resume": STEP, "loss": _optional(NUMBER)},
+    "data": {"seconds": AMOUNT},
+    "epoch": {"seconds": STEP, "steps": COUNT, "first_step": STEP, "loss": NUMBER, "first_losses": _list(NUMBER, 1),
+              "accuracy": SHARE, "validation_seconds": STEP, "validation_loss": NUMBER, "validation_accuracy": SHARE,
+              "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT)},
     "probe": {"probes": _object(
         matmul=PRECISION, conv=PRECISION,
         denormals=_or_unsupported(_object(results_kept=TRUTH, operands_kept=TRUTH)),

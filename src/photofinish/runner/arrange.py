@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from photofinish import environments, models
+from photofinish.data.sets import DataSet
 from photofinish.environments import TASKS
 from photofinish.errors import UsageError, unknown
+from photofinish.files import datasets
+from photofinish.files.datasets import Source
 from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
-from photofinish.values import Case, Contender, Progress, Skip
+from photofinish.values import Case, Contender, Progress, Skip, Training
 from photofinish.weights import Arrays
 
 REGIMES = ("matched", "out-of-the-box")
+EPOCHS = 10  # of a training, unless somebody says otherwise
+WHOLE = ("fit",)  # tasks that are no step: who trains and infers has them too, and each is a race of its own
+RACES = TASKS + WHOLE
 
 
 def find_entries(contenders: Sequence[str], device: str, choice: environments.Choice | None = None,
@@ -58,7 +64,8 @@ def named(contenders: Sequence[str], device: str, choice: environments.Choice) -
 
 
 def tasks_of(contender: Contender) -> tuple[str, ...]:
-    return environments.frameworks()[contender.framework].tasks_of(contender.mode)
+    tasks = environments.frameworks()[contender.framework].tasks_of(contender.mode)
+    return tasks + WHOLE if set(TASKS) <= set(tasks) else tasks
 
 
 def left_out(tasks: Sequence[str], contenders: Sequence[Contender]) -> dict[str, tuple[Skip, ...]]:
@@ -77,7 +84,7 @@ def left_out(tasks: Sequence[str], contenders: Sequence[Contender]) -> dict[str,
 
 
 def _spoken(tasks: Sequence[str]) -> str:
-    return " and ".join({"train": "training", "infer": "inference"}[each] for each in tasks)
+    return " and ".join({"train": "training", "infer": "inference"}[each] for each in tasks if each in TASKS)
 
 
 def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, classes: int | None, optimizer: str,
@@ -98,6 +105,43 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
                 entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
                 optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
+
+
+def check_tasks(tasks: Sequence[str]) -> None:
+    """Raises UsageError for a task that there is not, or a whole one beside others."""
+    for each in tasks:
+        one_of("task", each, RACES)
+    whole = [each for each in tasks if each in WHOLE]
+    if whole and len(tasks) > 1:
+        raise UsageError(f"task {whole[0]} is a race of its own", f"race twice: once with --task {whole[0]} alone")
+
+
+def training_source(data: str, model: str, shape: tuple[int, ...] | None, classes: int | None) -> Source:
+    """Where the data of a training comes from: the set of that name, or the one that fits the model. Raises
+    UsageError, ModelError."""
+    entry = models.find(model)
+    spec = entry.inputs[0][1]
+    if entry.task != "classification" or len(entry.inputs) != 1 or spec.axes != "CHW":
+        raise UsageError(f"{entry.name} does not tell classes of images apart", "task fit is for models that do")
+    source = datasets.find(data or ("digits" if (shape or spec.shape) == datasets.BUILT_IN["digits"].shape
+                                    else "patterns"))
+    if shape and source.shape and shape != source.shape:
+        raise UsageError(f"{source.name} has samples of {'x'.join(map(str, source.shape))}", "leave --input out")
+    if classes and classes < source.classes:
+        raise UsageError(f"{source.name} has {source.classes} classes", "leave --classes out")
+    return source
+
+
+def make_training(data: DataSet, spelled: str, batch: int, epochs: int | None, target: float | None,
+                  tolerance: float) -> Training:
+    """Raises UsageError if the data does not fill a batch, or a figure makes no sense."""
+    if len(data.train.labels) < batch:
+        raise UsageError(f"{data.name} has {len(data.train.labels)} samples to train on, fewer than a batch of {batch}",
+                         "choose a smaller --batch")
+    if target is not None and not 0 < target <= 1:
+        raise UsageError(f"{target} is no accuracy", "write --target 97% or 0.97")
+    return Training(spelled or data.name, data.digest, len(data.train.labels), len(data.validation.labels),
+                    epochs or EPOCHS, data.target if target is None else target, tolerance, data.source)
 
 
 def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | None:

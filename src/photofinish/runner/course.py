@@ -25,6 +25,7 @@ from photofinish.values import Case, Contender, Failure, Progress
 from photofinish.weights import Arrays, initial_state
 
 BATCHES = 3  # input batches that rotate
+STEP_OF = {"fit": "train"}  # what a whole task does over and over: its rehearsal tries this
 
 # Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
@@ -69,6 +70,7 @@ class Patience:
     block: float = 600.0
     probe: float = 300.0
     prove: float = 7200.0
+    epoch: float = 7200.0
 
     @classmethod
     def of(cls, seconds: float | None) -> "Patience":
@@ -169,10 +171,13 @@ class Course:
     def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
         """Records a failure as a result and takes the contender out of the race."""
         self.out.add(entry.name)
+        training = self.case.training
+        task = f"--task {self.case.task} " if self.case.task != "train" else ""
+        task += f"--data {shlex.quote(training.data)} --epochs {training.epochs} " if training else ""
         size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           f"photofinish race {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
-                          f"--batch {self.case.batch} {size}--no-certify")
+                          f"--batch {self.case.batch} {size}{task}--no-certify")
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 

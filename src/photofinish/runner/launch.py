@@ -51,10 +51,7 @@ class LaunchRun:
         try:
             for name in started:
                 self._prepare(entries[name])
-            for task in sorted(course.tasks):  # infer before train: its peak memory must not hold training's
-                for name in warmed:
-                    if task in entries[name].tasks:
-                        self._warm(entries[name], task)
+            self._get_ready(entries, warmed)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
         finally:
@@ -75,10 +72,20 @@ class LaunchRun:
             self._phase(entry, "import", reply["seconds"], reply)
             reply = worker.ask("build", course.patience.build, **course.build_arguments())
             self._phase(entry, "build", reply["seconds"], reply)
-            reply = worker.ask("weights", course.patience.weights, **course.weights_arguments())
-            self._phase(entry, "weights", reply["seconds"], reply)
-            self._phase(entry, "transfer", reply["transfer"], reply)
+            self._fill(entry, worker)
             worker.stop()
+
+    def _fill(self, entry: Entry, worker: WorkerProcess) -> None:
+        """Gives a contender that was built its weights and what it works on."""
+        reply = worker.ask("weights", self.course.patience.weights, **self.course.weights_arguments())
+        self._phase(entry, "weights", reply["seconds"], reply)
+        self._phase(entry, "transfer", reply["transfer"], reply)
+
+    def _get_ready(self, entries: dict[str, Entry], warmed: list[str]) -> None:
+        for task in sorted(self.course.tasks):  # infer before train: its peak memory must not hold training's
+            for name in warmed:
+                if task in entries[name].tasks:
+                    self._warm(entries[name], task)
 
     def _warm(self, entry: Entry, task: str) -> None:
         course = self.course

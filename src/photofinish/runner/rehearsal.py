@@ -8,7 +8,7 @@ from typing import Any
 
 from photofinish.referee import audit
 from photofinish.runner import remote
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.launch import WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed, WorkerProcess
@@ -78,12 +78,13 @@ class Rehearsal:
     def _warm(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
         course = self.course
         self._say(entry, f"first steps ({task})")
-        reply = worker.ask("warm", course.patience.warm, task=task, limit=WARM_SECONDS)
+        reply = worker.ask("warm", course.patience.warm, task=STEP_OF.get(task, task), limit=WARM_SECONDS)
         series = reply["series"]
         course.record(task, "warm_ups", WarmUp(0, entry.name, task, tuple(series[1:]), *steady(series[1:])))
         for name, seconds in describe_phases(series).items():
             self._phase(entry, f"{name}:{task}", seconds, reply, task)
-        course.estimates.setdefault(task, {})[entry.name] = median(series[1:] or series)
+        if task not in STEP_OF:  # whose time is not that of a step
+            course.estimates.setdefault(task, {})[entry.name] = median(series[1:] or series)
 
     def _settle(self, earned: Certificate) -> None:
         """A refused contender is out of the race: its time would be the time of something else."""

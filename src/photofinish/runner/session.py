@@ -45,7 +45,7 @@ class Session:
             planned = done + coming.launches
             while done < planned and self.course.contested and self._affords(done):
                 done += 1
-                LaunchRun(self.course, done, coming.rounds).run()
+                self._launch(done, coming.rounds)
                 self._tell(done, planned)
             if self.launches is not None or done < planned:
                 return
@@ -56,6 +56,9 @@ class Session:
     def results(self) -> list[Result]:
         """The races as judged from what the store holds now."""
         return [judged(self.store.read(race.id)) for race in self.races.values()]
+
+    def _launch(self, number: int, rounds: int) -> None:
+        LaunchRun(self.course, number, rounds).run()
 
     def _pilot(self) -> plan.Plan:
         steps = [seconds for known in self.course.estimates.values() for seconds in known.values()]

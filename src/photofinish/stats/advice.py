@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import fmean, median
 
+from photofinish.stats.curves import missed
 from photofinish.stats.paired import timed_blocks
 from photofinish.values import Race, Standing
 
@@ -73,4 +74,9 @@ def threads(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
                    "its threads are not held by the setting; pin it by CPU affinity.")
 
 
-RULES = (spread, foreign_load, page_faults, steady_state, slow_steps, threads)
+def targets(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    for reason in missed(race).values():
+        yield f"{reason}: it is given no time, since that of the others would be a choice of its best."
+
+
+RULES = (targets, spread, foreign_load, page_faults, steady_state, slow_steps, threads)

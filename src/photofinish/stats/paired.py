@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from photofinish.stats import student
+from photofinish.stats import curves, student
 from photofinish.values import Block, Estimate, Race
 
 TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds; none below five rounds
@@ -29,7 +29,11 @@ def timed_blocks(race: Race, contender: str = "") -> list[Block]:
 
 
 def log_steps(race: Race) -> dict[str, Rounds]:
-    """The rounds of each contender of the race; those of one that was never timed are empty."""
+    """The rounds of each contender of the race; those of one that was never timed are empty. A whole training is one
+    round, of the seconds it took."""
+    if race.case.training is not None:
+        return {name: {launch: {1: math.log(seconds)} for launch, seconds in found.items()}
+                for name, found in curves.seconds(race).items()}
     found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
     for block in timed_blocks(race):
         found[block.contender][block.launch][block.round] = math.log(median(block.seconds))

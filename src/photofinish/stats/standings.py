@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from photofinish.stats import curves
 from photofinish.stats.advice import advice
 from photofinish.stats.paired import Rounds, interval, launch_differences, launch_steps, log_steps, timed_blocks
 from photofinish.stats.verdict import verdicts
@@ -22,7 +23,8 @@ def judge(race: Race) -> Result:
     """
     failures = {name: failure for name in race.contenders if (failure := failure_of(race, name))}
     uncertified = {name: reason for name in race.contenders if (reason := no_certificate(race, name))}
-    barred = {**uncertified, **{name: f"{name} failed: {each.kind}" for name, each in failures.items()}}
+    failed = {name: f"{name} failed: {each.kind}" for name, each in failures.items()}
+    barred = {**curves.missed(race), **uncertified, **failed}
     steps = log_steps(race)
     timed = [name for name in race.contenders if steps[name]]
     sound = [name for name in timed if name not in barred]
@@ -90,17 +92,18 @@ def _places(order: list[str], found: tuple[Verdict, ...]) -> dict[str, tuple[int
 def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | None,
               failure: Failure | None) -> Standing:
     place, group = placed or (None, None)
-    blocks = timed_blocks(race, name)
     logs = launch_steps(steps)
     step, units = interval(logs) if len(logs) else None, race.case.batch * race.case.units
     standing = Standing(
-        name, place, group, step, step and _throughput(step, units), memory=_memory(race, name),
-        spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None, phases=_phases(race, name), failure=failure)
-    if not blocks:
+        name, place, group, step, _throughput(step, units) if step and race.case.training is None else None,
+        memory=_memory(race, name), spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
+        phases=_phases(race, name), failure=failure)
+    work = [(block.cpu, sum(block.seconds), block.faults, len(block.seconds)) for block in timed_blocks(race, name)]
+    work += [(epoch.cpu, epoch.seconds, epoch.faults, epoch.steps) for epoch in race.epochs if epoch.contender == name]
+    if not work:
         return standing
-    wall, count = sum(sum(block.seconds) for block in blocks), sum(len(block.seconds) for block in blocks)
-    return replace(standing, cpu_per_wall=sum(block.cpu for block in blocks) / wall,
-                   faults_per_step=sum(block.faults for block in blocks) / count)
+    cpu, wall, faults, count = map(sum, zip(*work))
+    return replace(standing, cpu_per_wall=cpu / wall, faults_per_step=faults / count)
 
 
 def _throughput(step: Estimate, units: float) -> Estimate:

@@ -46,7 +46,11 @@ class Decision:
 
 def decide(differences: Sequence[np.ndarray], margin: float, alpha: float = ALPHA) -> list[Decision]:
     """A decision for each pair from its differences log b - log a, one per launch, at least two."""
-    theta = math.log1p(margin)
+    return decide_within(differences, math.log1p(margin), alpha)
+
+
+def decide_within(differences: Sequence[np.ndarray], theta: float, alpha: float = ALPHA) -> list[Decision]:
+    """The same of differences of any quantity: those within ± theta count as none."""
     summaries = [(*student.mean_and_error(values), len(values) - 1) for values in differences]
     differ = [2 * student.tail(_over(abs(mean), error), degrees) for mean, error, degrees in summaries]
     agree = [student.tail(_over(theta - abs(mean), error), degrees) for mean, error, degrees in summaries]

@@ -16,6 +16,7 @@ from photofinish.errors import UsageError
 from photofinish.values import (
     Block,
     Certificate,
+    Epoch,
     Failure,
     Finding,
     Launch,
@@ -27,8 +28,8 @@ from photofinish.values import (
 )
 
 # Which field of a Race a record belongs to, and what it is.
-KINDS: dict[str, type[Any]] = {"launches": Launch, "blocks": Block, "phases": Phase, "warm_ups": WarmUp,
-                               "failures": Failure, "certificates": Certificate, "audit": Finding}
+KINDS: dict[str, type[Any]] = {"launches": Launch, "blocks": Block, "epochs": Epoch, "phases": Phase,
+                               "warm_ups": WarmUp, "failures": Failure, "certificates": Certificate, "audit": Finding}
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS race (id TEXT PRIMARY KEY, session TEXT NOT NULL, created TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS record (

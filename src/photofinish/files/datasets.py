@@ -1,0 +1,142 @@
+"""Data sets by name, `digits`, or with the folder on the user's disk, `cifar10:FOLDER`, as whoever made them publishes
+them."""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from photofinish.data.sets import DataSet, Samples, digits, patterns, standardised
+from photofinish.errors import UsageError, unknown
+from photofinish.files import images
+from photofinish.layers import Shape, Spec
+from photofinish.models import Preparation
+
+MNIST = "http://yann.lecun.com/exdb/mnist/ (mirrored at https://ossci-datasets.s3.amazonaws.com/mnist/)"
+CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html, as the binary version"
+_MAGIC = {3: 2051, 1: 2049}  # what an idx file of bytes with so many axes begins with
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that is there but not read yet. `shape` is that of a sample, None where it is the model's to say;
+    `read` takes the model's input and its preparation of pictures. Raises UsageError."""
+
+    name: str
+    shape: Shape | None
+    classes: int
+    read: Callable[[Spec, Preparation], DataSet]
+
+
+def find(text: str) -> Source:
+    """The data set spelled NAME or NAME:FOLDER. Raises UsageError, naming the file that is missing and where it is
+    published."""
+    name, _, folder = text.partition(":")
+    if name in BUILT_IN:
+        if folder:
+            raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}")
+        return BUILT_IN[name]
+    if name not in ON_DISK:
+        raise unknown("data set", name, [*BUILT_IN, *ON_DISK], "those on your disk are spelled NAME:FOLDER")
+    if not folder:
+        raise UsageError(f"{name} lies on your disk: where?", f"write --data {name}:FOLDER")
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}")
+    return ON_DISK[name](path)
+
+
+BUILT_IN = {
+    "digits": Source("digits", (1, 8, 8), 10, lambda spec, preparation: digits()),
+    "patterns": Source("patterns", None, 10, lambda spec, preparation: patterns(spec.shape)),
+}
+
+
+def _mnist(folder: Path) -> Source:
+    parts = {split: [_published(folder, [f"{word}-{kind}-ubyte", f"{word}-{kind}-ubyte.gz"], "MNIST", MNIST)
+                     for kind in ("images-idx3", "labels-idx1")]
+             for split, word in (("train", "train"), ("validation", "t10k"))}
+
+    def read(spec: Spec, preparation: Preparation) -> DataSet:
+        train, validation = (Samples(_idx(images_file, 3)[:, None].astype(np.float32),
+                                     _idx(labels_file, 1).astype(np.int32)) for images_file, labels_file in
+                             parts.values())
+        return DataSet("mnist", *standardised(train, validation), 10, "MNIST (LeCun, Cortes & Burges)", 0.97)
+    return Source("mnist", (1, 28, 28), 10, read)
+
+
+def _idx(path: Path, axes: int) -> np.ndarray:
+    """The bytes of an idx file. Raises UsageError if it is another kind of file, or not whole."""
+    raw = (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes())
+    head = np.frombuffer(raw[:4 * (1 + axes)].ljust(4 * (1 + axes), b"\0"), ">i4")
+    shape, body = tuple(map(int, head[1:])), raw[4 * (1 + axes):]
+    if head[0] != _MAGIC[axes] or len(body) != int(np.prod(shape)):
+        raise UsageError(f"{path} is no whole idx file of {axes} axes", f"fetch it again from {MNIST}")
+    return np.frombuffer(body, np.uint8).reshape(shape)
+
+
+def _cifar(folder: Path, name: str, classes: int, inner: str, parts: dict[str, list[str]], labels: int) -> Source:
+    """`labels` bytes come before the 3,072 of a picture; the last of them is its class."""
+    folder = folder / inner if (folder / inner).is_dir() else folder
+    title = name.upper().replace("CIFAR", "CIFAR-")
+    paths = [[_published(folder, [each], title, CIFAR) for each in names] for names in parts.values()]
+
+    def read(spec: Spec, preparation: Preparation) -> DataSet:
+        train, validation = (_records(names, labels) for names in paths)
+        return DataSet(name, *standardised(train, validation), classes, f"{title} (Krizhevsky 2009)")
+    return Source(name, (3, 32, 32), classes, read)
+
+
+def _records(paths: list[Path], labels: int) -> Samples:
+    size = labels + 3 * 32 * 32
+    found = []
+    for path in paths:
+        raw = np.fromfile(path, np.uint8)
+        if not len(raw) or len(raw) % size:
+            raise UsageError(f"{path} does not hold whole records of {size} bytes", f"fetch it again from {CIFAR}")
+        found.append(raw.reshape(-1, size))
+    rows = np.concatenate(found)
+    return Samples(rows[:, labels:].reshape(-1, 3, 32, 32).astype(np.float32), rows[:, labels - 1].astype(np.int32))
+
+
+def _folder(folder: Path) -> Source:
+    """ImageNet's way: FOLDER/train/<class>/<picture> and FOLDER/val/<class>/<picture>."""
+    parts = [folder / "train", folder / "val"]
+    for part in parts:
+        if not part.is_dir():
+            raise UsageError(f"{folder} has no folder {part.name}",
+                             f"put the pictures of each class into {folder}/train/<class>/ and {folder}/val/<class>/, "
+                             "as https://image-net.org orders them")
+    classes = sum(each.is_dir() for each in parts[0].iterdir())
+
+    def read(spec: Spec, preparation: Preparation) -> DataSet:
+        train, validation = (_pictures(part, classes, spec, preparation) for part in parts)
+        return DataSet("folder", train, validation, classes, str(folder))
+    return Source("folder", None, classes, read)
+
+
+def _pictures(folder: Path, classes: int, spec: Spec, preparation: Preparation) -> Samples:
+    found = images.find(folder, classes)
+    return Samples(np.stack([images.load(each.path, spec, preparation) for each in found]),
+                   np.array([each.label for each in found], np.int32))
+
+
+def _published(folder: Path, names: list[str], what: str, where: str) -> Path:
+    """The first of these files that is there. Raises UsageError."""
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise UsageError(f"{folder} lacks {' or '.join(names)} of {what}", f"it is published at {where}")
+
+
+ON_DISK: dict[str, Callable[[Path], Source]] = {
+    "mnist": _mnist,
+    "cifar10": partial(_cifar, name="cifar10", classes=10, inner="cifar-10-batches-bin", labels=1, parts={
+        "train": [f"data_batch_{i}.bin" for i in range(1, 6)], "validation": ["test_batch.bin"]}),
+    "cifar100": partial(_cifar, name="cifar100", classes=100, inner="cifar-100-binary", labels=2, parts={
+        "train": ["train.bin"], "validation": ["test.bin"]}),
+    "folder": _folder,
+}

@@ -1,0 +1,94 @@
+"""Task fit: whole trainings. A launch is one training of every contender, each in a fresh process, from the same weights
+over the same batches; a round is an epoch, so that whatever drifts meets all alike; another launch draws other weights
+and another order."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photofinish.data.sets import DataSet, orders
+from photofinish.measure.fit import SPLITS
+from photofinish.runner.course import Course, Entry
+from photofinish.runner.launch import LaunchRun, balanced_order
+from photofinish.runner.process import WorkerProcess
+from photofinish.runner.session import Session
+from photofinish.stats import plan
+from photofinish.store import Store
+from photofinish.values import Epoch, Progress, Race, Training
+from photofinish.weights import initial_state
+
+TASK = "fit"
+SEEDS = 5
+
+
+class FitSession(Session):
+    """As many trainings as were asked for; SEEDS, or what the budget allows of them, if nobody did."""
+
+    def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, data: DataSet,
+                 seeds: int | None = None) -> None:
+        super().__init__(course, store, races, budget, 0.0, seeds)
+        self.folder = course.folder / "data"
+        self.folder.mkdir()
+        for split in SPLITS:
+            samples = getattr(data, split)
+            np.save(self.folder / f"{split}-inputs.npy", samples.inputs)
+            np.save(self.folder / f"{split}-labels.npy", samples.labels)
+
+    def _pilot(self) -> plan.Plan:
+        training = _training(self.course)
+        return plan.Plan(self.launches or SEEDS, training.epochs, f"trainings of {training.epochs} epochs")
+
+    def _launch(self, number: int, rounds: int) -> None:
+        FitLaunch(self.course, number, rounds, self.folder).run()
+
+    def _next_plan(self) -> plan.Plan:
+        return plan.Plan(0, 0, "every training is done")
+
+
+class FitLaunch(LaunchRun):
+    """One training of every contender, from weights and over orders drawn for this launch."""
+
+    def __init__(self, course: Course, number: int, rounds: int, folder: Path) -> None:
+        super().__init__(course, number, rounds)
+        seed = course.seed + number
+        self.orders_file, self.state_file = folder / f"orders-{number}.npy", folder / f"state-{number}.npz"
+        np.save(self.orders_file, orders(_training(course).samples, rounds, seed))
+        state = initial_state(course.graph, seed) if course.weights is None else course.weights
+        np.savez(self.state_file, **state)  # type: ignore[arg-type]
+        self.folder = folder
+
+    def _fill(self, entry: Entry, worker: WorkerProcess) -> None:
+        patience = self.course.patience
+        reply = worker.ask("weights", patience.weights, state=str(self.state_file),
+                           batches=str(self.course.batches_file), count=0)
+        self._phase(entry, "weights", reply["seconds"], reply)
+        reply = worker.ask("data", patience.weights, folder=str(self.folder), orders=str(self.orders_file))
+        self._phase(entry, "data", reply["seconds"], reply)
+
+    def _get_ready(self, entries: dict[str, Entry], warmed: list[str]) -> None:
+        """Nobody warms up: what a first epoch costs is part of a training."""
+
+    def _round(self, entries: dict[str, Entry], number: int) -> None:
+        course = self.course
+        for position, name in enumerate(balanced_order(sorted(self.workers), number, course.seed * 1000 + self.number)):
+            with self._guard(entries[name], "epoch", TASK) as worker:
+                if worker is None:
+                    continue
+                reply = worker.ask("epoch", course.patience.epoch, number=number)
+                course.record(TASK, "epochs", self._epoch(name, number, position, reply))
+                if number == 1:
+                    self._phase(entries[name], f"first_step:{TASK}", reply["first_step"], reply, TASK)
+        course.listener(Progress("block", f"training {self.number}: epoch {number} of {self.rounds}", done=number,
+                                 total=self.rounds))
+
+    def _epoch(self, name: str, number: int, position: int, reply: dict[str, Any]) -> Epoch:
+        told = {key: reply[key] for key in ("seconds", "steps", "first_step", "loss", "accuracy", "validation_seconds",
+                                            "validation_loss", "validation_accuracy", "cpu", "faults", "foreign")}
+        return Epoch(self.number, number, position, name, **told, first_losses=tuple(reply["first_losses"]))
+
+
+def _training(course: Course) -> Training:
+    training = course.cases[TASK].training
+    assert training is not None
+    return training

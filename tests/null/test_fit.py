@@ -1,0 +1,114 @@
+"""Whole trainings on the fake framework: the same curves, scripted times."""
+
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from photofinish import api
+from photofinish.errors import UsageError
+from photofinish.reports import json as reports_json
+from photofinish.stats.learning import agreements, divergence
+from photofinish.values import Result
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+FAST = "fake:steady[noise=0.01,step=0.010]"
+SLOW = "fake:steady[noise=0.01,step=0.013]"
+CLASSES, TRAIN, VALIDATION = 3, 12, 5  # of each class
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Classes that differ in the mean of a channel, in the way that ImageNet is ordered."""
+    made, noise = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for part, count in (("train", TRAIN), ("val", VALIDATION)):
+        for label in range(CLASSES):
+            (made / part / f"class{label}").mkdir(parents=True)
+            for number in range(count):
+                picture = noise.normal(size=(3, 6, 6)).astype(np.float32)
+                picture[label] += 2
+                np.save(made / part / f"class{label}" / f"{number}.npy", picture)
+    return made
+
+
+def fit(store: Path, folder: Path, *contenders: str, **options: object) -> Result:
+    settings: dict[str, object] = {"data": f"folder:{folder}", "epochs": 3, "seeds": 3, "batch": 8, "seed": 1,
+                                   "store": store}
+    (result,) = api.race(MODEL, contenders, "fit", **{**settings, **options})  # type: ignore[arg-type]
+    return result
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return fit(tmp_path_factory.mktemp("store"), folder, FAST, SLOW, target=0.3)
+
+
+def test_the_time_of_whole_trainings_is_compared(result: Result) -> None:
+    (verdict,) = result.verdicts
+    assert result.comparable and verdict.verdict == "FASTER" and verdict.launches == 3
+    assert verdict.ratio == pytest.approx(1.3, rel=0.03)
+    assert result.standings[0].contender == FAST and result.standings[0].throughput is None
+    assert f"{FAST} trains" in str(api.Outcome([result])) and "to 30 %" in str(api.Outcome([result]))
+
+
+def test_every_epoch_of_every_launch_is_kept(result: Result) -> None:
+    epochs = result.race.epochs
+    assert {(each.launch, each.number, each.contender) for each in epochs} == {
+        (launch, number, name) for launch in (1, 2, 3) for number in (1, 2, 3) for name in (FAST, SLOW)}
+    assert all(each.steps == CLASSES * TRAIN // 8 for each in epochs)
+    assert sorted(each.position for each in epochs) == [0] * 9 + [1] * 9
+    assert not result.race.blocks
+
+
+def test_contenders_share_weights_and_order_and_launches_do_not(result: Result) -> None:
+    losses = {(each.launch, each.number, each.contender): each.first_losses for each in result.race.epochs}
+    for launch in (1, 2, 3):
+        assert losses[launch, 1, FAST] == losses[launch, 1, SLOW]
+    assert len({losses[launch, 1, FAST] for launch in (1, 2, 3)}) == 3
+    assert divergence(result.race) == {SLOW: (0.0,) * 4}
+
+
+def test_what_computes_the_same_ends_equally_accurate(result: Result) -> None:
+    (agreement,) = agreements(result.race)
+    assert (agreement.verdict, agreement.difference, agreement.launches) == ("EQUIVALENT", 0.0, 3)
+    last = [each for each in result.race.epochs if each.number == 3]
+    first = [each for each in result.race.epochs if each.number == 1]
+    assert np.mean([each.loss for each in last]) < np.mean([each.loss for each in first])
+
+
+def test_its_json_conforms_to_the_schema(result: Result) -> None:
+    found = reports_json.race(result)
+    jsonschema.validate(found, reports_json.schema("race"), cls=jsonschema.Draft202012Validator)
+    assert found["agreements"][0]["verdict"] == "EQUIVALENT"
+    assert found["contenders"][0]["seconds_per_step"] is None and found["contenders"][0]["seconds_of_training"]["value"] > 0
+    assert len(found["contenders"][0]["epochs"]) == 9 and found["case"]["training"]["samples"] == CLASSES * TRAIN
+
+
+def test_a_loss_that_is_no_number_is_a_result_and_the_others_go_on(folder: Path, tmp_path: Path) -> None:
+    planted = "fake:steady[at=60,fault=nan]"  # within the first training
+    result = fit(tmp_path, folder, FAST, SLOW, planted, certify=False, seeds=2)
+    (failure,) = result.race.failures
+    assert (failure.contender, failure.kind, failure.phase) == (planted, "nan", "epoch:fit")
+    assert "--task fit" in failure.command
+    assert {each.contender for each in result.race.epochs if each.launch == 2} == {FAST, SLOW}
+
+
+def test_a_target_that_is_missed_gives_no_time(folder: Path, tmp_path: Path) -> None:
+    result = fit(tmp_path, folder, FAST, SLOW, target=1.0, epochs=1, seeds=2, certify=False)
+    assert all(standing.step is None for standing in result.standings)
+    assert "reached 1 of validation accuracy in 0 of 2 trainings" in str(api.Outcome([result]))
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"task": ["train", "fit"]}, "a race of its own"),
+    ({"task": "train", "epochs": 3}, "--task fit"),
+    ({"data": "digist"}, "did you mean digits"),
+    ({"data": "digits:/tmp"}, "takes no folder"),
+    ({"data": "digits", "shape": (3, 6, 6)}, "1x8x8"),
+    ({"data": "patterns", "batch": 5000}, "fewer than a batch"),
+    ({"data": "patterns", "target": 97.0}, "no accuracy"),
+])
+def test_wrong_use_is_told_at_once(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        api.race(MODEL, (FAST, SLOW), **{"task": "fit", "store": tmp_path, **options})  # type: ignore[arg-type]

@@ -1,0 +1,97 @@
+"""Data sets: those that come along, and the published formats on the user's disk."""
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from photofinish.data.sets import digits, orders, patterns
+from photofinish.errors import UsageError
+from photofinish.files.datasets import find
+from photofinish.layers import Spec
+from photofinish.models import Preparation
+
+
+def test_digits_are_whole_standardised_and_always_the_same() -> None:
+    found = digits()
+    assert found.train.inputs.shape == (1438, 1, 8, 8) and found.validation.inputs.shape == (359, 1, 8, 8)
+    assert found.train.inputs.dtype == np.float32 and found.train.labels.dtype == np.int32
+    counts = np.bincount(np.concatenate([found.train.labels, found.validation.labels]))
+    assert counts.tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]  # scikit-learn's own
+    assert abs(found.train.inputs.mean()) < 1e-4 and found.train.inputs.std() == pytest.approx(1, abs=1e-4)
+    assert found.digest == digits().digest != patterns((1, 8, 8)).digest
+
+
+def test_patterns_are_the_same_task_at_every_size() -> None:
+    small, large = patterns((1, 8, 8), 50, 20), patterns((3, 16, 24), 50, 20)
+    assert large.train.inputs.shape == (50, 3, 16, 24)
+    assert np.array_equal(small.train.labels, large.train.labels)
+    np.testing.assert_allclose(large.train.inputs[:, 1, ::2, ::3], small.train.inputs[:, 0], atol=1e-5)
+
+
+def test_every_epoch_has_an_order_of_its_own() -> None:
+    found = orders(10, 3, seed=1)
+    assert [sorted(row) for row in found.tolist()] == [list(range(10))] * 3
+    assert len({tuple(row) for row in found.tolist()}) == 3
+    assert not np.array_equal(found, orders(10, 3, seed=2))
+
+
+def write_mnist(folder: Path, packed: bool) -> np.ndarray:
+    images = np.arange(5 * 28 * 28, dtype=np.uint8).reshape(5, 28, 28)
+    for word in ("train", "t10k"):
+        for kind, head, body in (("images-idx3", [2051, 5, 28, 28], images), ("labels-idx1", [2049, 5], np.arange(5))):
+            raw = np.array(head, ">i4").tobytes() + body.astype(np.uint8).tobytes()
+            (folder / f"{word}-{kind}-ubyte{'.gz' if packed else ''}").write_bytes(gzip.compress(raw) if packed else raw)
+    return images
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_mnist_as_it_is_published(tmp_path: Path, packed: bool) -> None:
+    images = write_mnist(tmp_path, packed)
+    source = find(f"mnist:{tmp_path}")
+    found = source.read(Spec("CHW", (1, 28, 28)), Preparation())
+    assert source.shape == (1, 28, 28) and found.train.labels.tolist() == [0, 1, 2, 3, 4]
+    expected = (images - images.mean()) / images.std()
+    np.testing.assert_allclose(found.validation.inputs[:, 0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "files", "labels"), [
+    ("cifar10", [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"], 1),
+    ("cifar100", ["train.bin", "test.bin"], 2),
+])
+def test_cifar_as_it_is_published(tmp_path: Path, name: str, files: list[str], labels: int) -> None:
+    noise = np.random.default_rng(0)
+    for file in files:
+        rows = noise.integers(0, 256, (3, labels + 3072), dtype=np.uint8)
+        rows[:, :labels] = [[1, 7][:labels], [0, 8][:labels], [1, 9][:labels]]
+        rows.tofile(tmp_path / file)
+    found = find(f"{name}:{tmp_path}").read(Spec("CHW", (3, 32, 32)), Preparation())
+    assert found.train.inputs.shape == (3 * (len(files) - 1), 3, 32, 32)
+    assert found.validation.labels.tolist() == ([1, 0, 1] if labels == 1 else [7, 8, 9])  # CIFAR-100: the fine ones
+    last = rows[0, labels:].reshape(3, 32, 32)
+    assert np.corrcoef(found.validation.inputs[0, 2].ravel(), last[2].ravel())[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("mnist:{}", "train-images-idx3-ubyte or train-images-idx3-ubyte.gz of MNIST.*published at"),
+    ("cifar10:{}", "data_batch_1.bin of CIFAR-10.*cs.toronto.edu"),
+    ("cifar100:{}", "train.bin of CIFAR-100"),
+    ("folder:{}", "has no folder train"),
+    ("mnist:{}/nowhere", "no folder"),
+    ("mnist", "mnist:FOLDER"),
+    ("mnits", "did you mean mnist"),
+])
+def test_what_is_missing_is_named_with_where_it_is_published(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(text.format(tmp_path))
+    assert re.search(said, str(caught.value), re.DOTALL)
+
+
+def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    write_mnist(tmp_path, packed=False)
+    path = tmp_path / "train-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UsageError, match="no whole idx file"):
+        find(f"mnist:{tmp_path}").read(Spec("CHW", (1, 28, 28)), Preparation())
