@@ -67,8 +67,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
-    Of task "fit": `data` is a set by name ("digits", "cifar10:/path"; one that fits the model otherwise), trained on for
-    `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what counts as equally
+    Of task "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model), trained on
+    for `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what counts as equally
     accurate at the end.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """

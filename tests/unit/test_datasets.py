@@ -43,7 +43,8 @@ def write_mnist(folder: Path, packed: bool) -> np.ndarray:
     for word in ("train", "t10k"):
         for kind, head, body in (("images-idx3", [2051, 5, 28, 28], images), ("labels-idx1", [2049, 5], np.arange(5))):
             raw = np.array(head, ">i4").tobytes() + body.astype(np.uint8).tobytes()
-            (folder / f"{word}-{kind}-ubyte{'.gz' if packed else ''}").write_bytes(gzip.compress(raw) if packed else raw)
+            path = folder / f"{word}-{kind}-ubyte{'.gz' if packed else ''}"
+            path.write_bytes(gzip.compress(raw) if packed else raw)
     return images
 
 

@@ -149,7 +149,7 @@ def _powers(series: tuple[Series, ...]) -> list[float]:
 
 def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.Axis:
     if not (chart.y.log and chart.y.hint == "duration"):
-        written = {"format": "~%"} if chart.y.hint == "percent" else {}
+        written = {"format": "~%"} if chart.y.hint == "accuracy" else {}
         return altair.Axis(title=title, tickCount=6, **written)
     low, high = (extreme(value for each in series for value in each.y) for extreme in (min, max))
     ticks = [each for each in _TIMES if low / 3 <= each <= high * 3]

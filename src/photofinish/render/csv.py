@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from photofinish.render.document import Cell, Column, Document, Interval, Span, Table, blocks_of
 
-_UNITS = {"duration": " (s)", "bytes": " (B)", "rate": " (/s)", "percent": " (fraction)"}
+_UNITS = {"duration": " (s)", "bytes": " (B)", "rate": " (/s)", "percent": " (fraction)", "accuracy": " (fraction)"}
 
 
 def tables(document: Document) -> dict[str, str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Union
 
 # What a number is. Renderers know hints, never metrics; `quantities.py` says how each is written.
-HINTS = ("text", "code", "contender", "duration", "bytes", "percent", "ratio", "count", "number", "scientific",
-         "rate", "check")
+HINTS = ("text", "code", "contender", "duration", "bytes", "percent", "accuracy", "ratio", "count", "number",
+         "scientific", "rate", "check")
 
 
 @dataclass(frozen=True)

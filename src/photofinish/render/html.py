@@ -165,7 +165,8 @@ class _Painter:
         stacked = block.kind == "bars" and len(groups) > 1
         legend = ""
         if block.kind == "lines":
-            legend = _legend([(each.name, _stroke(self.colours, series, i)) for i, each in enumerate(series)])
+            legend = _legend([(each.name, _stroke(self.colours, series, i, block.overlaid))
+                              for i, each in enumerate(series)])
         elif stacked:
             legend = _legend([(group, f'<rect width="14" height="10" y="1" fill="{parts[group]}"/>')
                               for group in groups])
@@ -188,8 +189,8 @@ def _side(column: Column) -> str:
     return "" if column.hint in _WORDS else ' class="number"'
 
 
-def _stroke(colours: dict[str, str], series: Sequence[Any], i: int) -> str:
-    nested = any(each.name not in colours for each in series)
+def _stroke(colours: dict[str, str], series: Sequence[Any], i: int, overlaid: bool) -> str:
+    nested = overlaid or any(each.name not in colours for each in series)
     dash = "" if nested else f' stroke-dasharray="{" ".join(map(str, charts.DASHES[i % len(charts.DASHES)]))}"'
     colour = colours.get(series[i].name, "var(--reference)")
     return f'<path d="M0 6h34" stroke="{colour}" stroke-width="{5 if nested else 2.5}"{dash}/>'

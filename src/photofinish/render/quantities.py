@@ -77,6 +77,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "duration": duration,
     "bytes": _bytes,
     "percent": _percent,
+    "accuracy": lambda value: f"{100 * value:.1f} %",
     "ratio": _ratio,
     "count": lambda value: f"{round(value):,}",
     "number": digits,

@@ -28,8 +28,8 @@ from photofinish.values import Agreement, Epoch, Result
 
 _NOTED = (1, 2, 5, 10, 15, 20)  # steps at which the table says how far losses have parted
 _CURVES: tuple[tuple[str, str, Callable[[Epoch], float]], ...] = (
-    ("Validation accuracy", "percent", lambda epoch: epoch.validation_accuracy),
-    ("Training accuracy", "percent", lambda epoch: epoch.accuracy),
+    ("Validation accuracy", "accuracy", lambda epoch: epoch.validation_accuracy),
+    ("Training accuracy", "accuracy", lambda epoch: epoch.accuracy),
     ("Training loss", "number", lambda epoch: epoch.loss),
     ("Validation loss", "number", lambda epoch: epoch.validation_loss),
 )
@@ -65,11 +65,11 @@ def sentences(result: Result) -> tuple[Text, ...]:
 
 def _sentence(each: Agreement, result: Result) -> Text:
     final = final_accuracies(result.race)
-    means = {name: write(fmean(final[name].values()), "percent") for name in (each.a, each.b)}
+    means = {name: write(fmean(final[name].values()), "accuracy") for name in (each.a, each.b)}
     both = (f" at the end ({means[each.a]} and {means[each.b]} of validation samples right; {each.reason}).",)
-    said = {"EQUIVALENT": " are equally accurate", "UNDECIDED": " are not shown to be equally accurate"}.get(each.verdict)
-    if said:
-        return (contender(each.a), " and ", contender(each.b), said, *both)
+    said = {"EQUIVALENT": "are equally accurate", "UNDECIDED": "are not shown to be equally accurate"}
+    if each.verdict in said:
+        return (contender(each.a), " and ", contender(each.b), f" {said[each.verdict]}", *both)
     return (contender(each.a), f" is {'more' if each.verdict == 'HIGHER' else 'less'} accurate than ",
             contender(each.b), *both)
 
@@ -88,8 +88,7 @@ def _chart(title: str, hint: str, of: Callable[[Epoch], float], found: Curves) -
 def _table(result: Result, found: Curves) -> Table:
     columns = (Column("Contender", "contender"), Column("Trainings", "count"), Column("Reached the target", "count"),
                Column("Epochs to it", "number"), Column("First epoch", "duration"), Column("Later epochs", "duration"),
-               Column("Validation pass", "duration"), Column("Final accuracy", "percent"), Column("Lowest"),
-               Column("Highest"))
+               Column("Validation pass", "duration"), Column("Final accuracy", "accuracy"), Column("Range"))
     rows = tuple(_row(result, name, list(launches.values())) for name, launches in found.items())
     return without_empty(Table("learning", columns, rows, "Times are medians, accuracies means over launches, of "
                                                           "validation samples after the last epoch."))
@@ -99,15 +98,16 @@ def _row(result: Result, name: str, trainings: list[tuple[Epoch, ...]]) -> tuple
     needed = [count for epochs in trainings if (count := epochs_needed(epochs, result.race)) is not None]
     later = [each.seconds for epochs in trainings for each in epochs[1:]]
     final = list(final_accuracies(result.race)[name].values())
+    looks = [each.validation_seconds for epochs in trainings for each in epochs]
     with_target = result.race.case.training is not None and result.race.case.training.target is not None
     return (contender(name), len(trainings), len(needed) if with_target else None,
             fmean(needed) if needed and with_target else None, median(epochs[0].seconds for epochs in trainings),
-            median(later) if later else None, median(each.validation_seconds for epochs in trainings for each in epochs),
-            fmean(final) if final else None, *(write(end(final), "percent") if final else None for end in (min, max)))
+            median(later) if later else None, median(looks),
+            fmean(final) if final else None, " to ".join(write(end(final), "accuracy") for end in (min, max) if final))
 
 
 def _agreements(found: tuple[Agreement, ...]) -> Table:
-    columns = (Column("a", "contender"), Column("b", "contender"), Column("Accuracy of a less that of b", "percent"),
+    columns = (Column("a", "contender"), Column("b", "contender"), Column("Accuracy of a less that of b", "accuracy"),
                Column("a is"), Column("Trainings", "count"), Column("Reason"))
     rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.launches, each.reason)
                  for each in found)
@@ -131,9 +131,9 @@ def _divergence(result: Result) -> Table:
 def _every(found: Curves) -> Table:
     columns = (Column("Contender", "contender"), Column("Launch", "count"), Column("Epoch", "count"),
                Column("Training", "duration"), Column("Validation", "duration"), Column("Training loss", "number"),
-               Column("Training accuracy", "percent"), Column("Validation loss", "number"),
-               Column("Validation accuracy", "percent"))
+               Column("Training accuracy", "accuracy"), Column("Validation loss", "number"),
+               Column("Validation accuracy", "accuracy"))
     rows = tuple((contender(name), each.launch, each.number, each.seconds, each.validation_seconds, each.loss,
-                  each.accuracy, each.validation_loss, Span(write(each.validation_accuracy, "percent")))
+                  each.accuracy, each.validation_loss, Span(write(each.validation_accuracy, "accuracy")))
                  for name, launches in found.items() for epochs in launches.values() for each in epochs)
     return Table("epochs", columns, rows)

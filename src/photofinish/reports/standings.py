@@ -33,7 +33,8 @@ def section(result: Result) -> Section:
 
 def table(result: Result) -> Table:
     ranking = ranked(result)
-    columns = (Column("Place"), Column("Contender", "contender"), Column(f"{_title(result)}, 95 % interval", "duration"),
+    columns = (Column("Place"), Column("Contender", "contender"),
+               Column(f"{_title(result)}, 95 % interval", "duration"),
                Column(f"{result.race.case.unit.capitalize()} /s", "number"), Column("Time over fastest", "ratio"),
                Column("CPU cores used", "number"), Column("Page faults per step", "number"),
                Column("Peak memory", "bytes"), Column("Scatter of launches", "percent"))

@@ -129,8 +129,9 @@ def _details(result: Result) -> tuple[Text, ...]:
     best = {name.split(":")[0].split("@")[0]: name for name in reversed(ranking)}
     rivals = [name for framework, name in best.items() if leader != name]
     rivals = sorted((name for name in rivals if name != ranking[1]), key=ranking.index)[:_RIVALS]
-    return learned + tuple(("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
-                           for rival in rivals if _known(between(result, leader, rival)))
+    told = (("The fastest of ", rival.split(":")[0], ", ", contender(rival), ", ", *_behind(result, leader, rival))
+            for rival in rivals if _known(between(result, leader, rival)))
+    return (*learned, *told)
 
 
 def _known(verdict: Verdict | None) -> bool:

@@ -1,6 +1,6 @@
-"""Task fit: whole trainings. A launch is one training of every contender, each in a fresh process, from the same weights
-over the same batches; a round is an epoch, so that whatever drifts meets all alike; another launch draws other weights
-and another order."""
+"""Task fit: whole trainings. A launch is one training of every contender, each in a fresh process, from the same
+weights over the same batches; a round is an epoch, so that whatever drifts meets all alike; another launch draws other
+weights and another order."""
 
 from pathlib import Path
 from typing import Any

@@ -23,17 +23,17 @@ def advice(race: Race, standings: tuple[Standing, ...]) -> tuple[str, ...]:
 
 
 def spread(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    for each in standings:
+    for each in standings if race.case.task != "fit" else ():  # where seeds take different numbers of epochs
         if each.spread is not None and each.spread > SPREAD:
             yield (f"{each.contender} differs by {each.spread:.1%} (s.d.) from launch to launch: its processes keep "
                    "different speeds, often by memory placement; only more launches narrow the interval.")
 
 
 def foreign_load(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    known = [block.foreign for block in timed_blocks(race) if block.foreign is not None]
-    busy = sum(share > FOREIGN for share in known)
+    known = [each.foreign for each in (*timed_blocks(race), *race.epochs) if each.foreign is not None]
+    busy, what = sum(share > FOREIGN for share in known), "epochs" if race.epochs else "blocks"
     if known and busy > 0.1 * len(known):
-        yield (f"Other programs used more than {FOREIGN:.0%} of the machine during {busy} of {len(known)} blocks: "
+        yield (f"Other programs used more than {FOREIGN:.0%} of the machine during {busy} of {len(known)} {what}: "
                "intervals are wider than they need be; close them, or race again when the machine is quiet.")
 
 
