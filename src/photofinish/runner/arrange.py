@@ -22,7 +22,7 @@ from photofinish.weights import Arrays
 
 REGIMES = ("matched", "out-of-the-box")
 EPOCHS = 10  # of a training, unless somebody says otherwise
-WHOLE = ("fit",)  # tasks that are no step: who trains and infers has them too, and each is a race of its own
+WHOLE = ("fit",)  # tasks that are no step: who trains and infers in Python has them too; each is a race of its own
 RACES = TASKS + WHOLE
 
 
@@ -64,8 +64,9 @@ def named(contenders: Sequence[str], device: str, choice: environments.Choice) -
 
 
 def tasks_of(contender: Contender) -> tuple[str, ...]:
-    tasks = environments.frameworks()[contender.framework].tasks_of(contender.mode)
-    return tasks + WHOLE if set(TASKS) <= set(tasks) else tasks
+    framework = environments.frameworks()[contender.framework]
+    tasks = framework.tasks_of(contender.mode)
+    return tasks + WHOLE if set(TASKS) <= set(tasks) and framework.language == "python" else tasks
 
 
 def left_out(tasks: Sequence[str], contenders: Sequence[Contender]) -> dict[str, tuple[Skip, ...]]:
