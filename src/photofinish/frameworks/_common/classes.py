@@ -6,7 +6,7 @@ from textwrap import indent
 from typing import Callable, Dict, List, Sequence, Set, Tuple, Type
 
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._common.forward import Forward, Native
+from photofinish.frameworks._common.forward import Forward, Native, Step
 from photofinish.frameworks._common.scopes import (
     Writer,
     camel,
@@ -20,17 +20,20 @@ from photofinish.graph import Graph, Node
 
 
 class ClassWriter(Writer):
-    """Writes one graph in classes. A framework says what they begin with (`begin`), what asks whether this is training,
-    and how weights are shared (`ties`)."""
+    """Writes one graph in classes. A framework says what they begin with (`begin`), what their call is called and is
+    given before the inputs (`call`, `given`), what asks whether this is training, and how weights are shared (`ties`).
+    """
 
     begin: Sequence[str] = ()
+    call = "__call__"
+    given: Sequence[str] = ("self",)
     training = "self.training"
 
     def ties(self) -> List[str]:
         """The statements that share weights, once all parts are there. Raises Unsupported for what cannot be shared."""
         raise NotImplementedError
 
-    def whole(self, inputs: Dict[str, str], method: str = "__call__") -> str:
+    def whole(self, inputs: Dict[str, str], method: str = "") -> str:
         """The body of the class of the whole graph; `inputs` maps its tensors to the names of arguments."""
         return self._class(self.graph.nodes, inputs, returned(self.graph), 0, self.ties(), method)
 
@@ -52,22 +55,39 @@ class ClassWriter(Writer):
         names = dict(zip((name for name, _ in body.inputs), ("carry", "x")))
         step = type(self)(body, self.units).whole(names, "step")
         return self.name_of(node.name.split("."),
-                            step + "\n" + function("__call__", ["self", "carry", "sequence"], lines)) + "()"
+                            step + "\n" + function(self.call, [*self.given, "carry", "sequence"], lines)) + "()"
 
     def _class(self, nodes: Sequence[Node], inputs: Dict[str, str], outputs: Sequence[str], depth: int,
-               ties: Sequence[str] = (), method: str = "__call__") -> str:
+               ties: Sequence[str] = (), method: str = "") -> str:
         steps = self.steps(nodes, depth)
         made = ["self.{} = {}".format(step.attribute, step.native.module) for step in steps if step.native.module]
         made += [line.format(self="self." + step.attribute) for step in steps for line in step.native.then]
-        lines = Forward(steps, inputs, outputs, self.training).lines
+        lines = self.lines(steps, inputs, outputs, depth)
         begun = function("__init__", ["self"], list(self.begin) + made + list(ties)) + "\n" if made else ""
-        return begun + function(method, ["self"] + list(inputs.values()), lines)
+        return begun + function(method or self.call, [*self.given, *inputs.values()], lines)
+
+    def lines(self, steps: Sequence[Step], inputs: Dict[str, str], outputs: Sequence[str], depth: int) -> List[str]:
+        """Those of a call."""
+        return Forward(steps, inputs, outputs, self.training).lines
+
+
+def training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str]) -> str:
+    """The function training_loss of a model and a batch."""
+    named = predictions(graph)
+    inputs, targets = ([spell(name) for name, _ in each] for each in (graph.inputs, graph.targets))
+    outputs = ", ".join(named[name] for name in graph.outputs)
+    return function("training_loss", ["model"] + inputs + targets, [
+        '"""The loss, and the outputs it was computed from."""',
+        "{} = model({})".format(", ".join(named.values()), ", ".join(inputs)),
+        "return {}, {}".format(objective(graph, losses, named, spell),
+                               "({})".format(outputs) if len(graph.outputs) > 1 else outputs)])
 
 
 def module(graph: Graph, writer: Type[ClassWriter], losses: Dict[type, Callable[..., str]], spell: Callable[[str], str],
-           helpers: Dict[str, str], imports: Sequence[Tuple[str, str]], head: str, base: str = "") -> str:
+           helpers: Dict[str, str], imports: Sequence[Tuple[str, str]], head: str, base: str = "",
+           trained: Callable[..., str] = training_loss) -> str:
     """The text of a module: its docstring and imports (`head`, with places for {batch}, {imports} and {digest}), the
-    helpers it needs, the classes down to Model, and where the graph has a loss the function training_loss.
+    helpers it needs, the classes down to Model, and where the graph has a loss what `trained` writes of it.
 
     `imports` are pairs of what a module that needs the line has in it, and the line; `base` is what the classes are
     derived from. Raises Unsupported, naming the layer.
@@ -77,7 +97,7 @@ def module(graph: Graph, writer: Type[ClassWriter], losses: Dict[type, Callable[
     units[body] = "Model"
     parts = ["class {}{}:\n{}".format(name, base and "({})".format(base), indent(text, "    "))
              for text, name in units.items()]
-    parts += [_training_loss(graph, losses, spell)] if graph.losses else []
+    parts += [trained(graph, losses, spell)] if graph.losses else []
     texts = _needed(helpers, parts) + parts
     code = "\n".join(texts)
     used = [line for word, line in imports if re.search(r"(?<![\w.])" + re.escape(word), code)]
@@ -85,17 +105,6 @@ def module(graph: Graph, writer: Type[ClassWriter], losses: Dict[type, Callable[
                        ("{imports}", "\n".join(used)), ("{digest}", graph.digest)):
         head = head.replace(word, text)
     return "\n\n".join([head] + texts)
-
-
-def _training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str]) -> str:
-    named = predictions(graph)
-    inputs, targets = ([spell(name) for name, _ in each] for each in (graph.inputs, graph.targets))
-    outputs = ", ".join(named[name] for name in graph.outputs)
-    return function("training_loss", ["model"] + inputs + targets, [
-        '"""The loss, and the outputs it was computed from."""',
-        "{} = model({})".format(", ".join(named.values()), ", ".join(inputs)),
-        "return {}, {}".format(objective(graph, losses, named, spell),
-                               "({})".format(outputs) if len(graph.outputs) > 1 else outputs)])
 
 
 def _needed(helpers: Dict[str, str], parts: Sequence[str]) -> List[str]:
