@@ -20,7 +20,8 @@ FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow"
                       "keras_tensorflow": {"tensorflow", "keras"}, "keras_torch": {"torch", "keras"},
                       "keras_jax": {"jax", "keras"}, "jax": {"jax", "flax", "optax"},
                       "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}, "_onnx/model": {"onnx"},
-                      "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"}}  # else the file's name
+                      "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"},
+                      "litert": {"ai_edge_litert", "tensorflow"}}  # else the file's name
 
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
                  "importlib.resources", "tomllib", "zoneinfo"}
