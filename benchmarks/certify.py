@@ -54,9 +54,9 @@ def all_models() -> list[str]:
 
 
 def every_contender() -> list[str]:
-    """Each framework in each of its modes."""
+    """Each framework in each of its modes that run on a CPU."""
     return [f"{info.name}:{mode}" for info in environments.frameworks().values() if not info.in_house
-            for mode in info.modes]
+            for mode in info.modes if "cpu" in info.devices_of(mode)]
 
 
 @lru_cache(maxsize=None)

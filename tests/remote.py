@@ -28,8 +28,9 @@ PATIENCE = 600.0  # seconds for any answer: some compile
 class Remote(remote.Remote):
     """The contestant of an environment, whose worker it shares with those before and after it."""
 
-    def __init__(self, environment: Environment, setup: Setup) -> None:
-        self.link = link(str(environment.python), environment.framework.name)
+    def __init__(self, environment: Environment, setup: Setup, started_with: tuple[tuple[str, str], ...] = ()) -> None:
+        """`started_with` are the options of the contender that are variables of its worker."""
+        self.link = link(str(environment.python), environment.framework.name, started_with)
         self.link.holder = self
         loaded = self._held("load", framework=environment.framework.name, setup=asdict(setup), sabotage={})
         super().__init__(self._held, self.link.room(), loaded["facts"])
@@ -42,7 +43,8 @@ class Remote(remote.Remote):
 class Link:
     """The worker of one framework, started again after one has died, and the folder of its files."""
 
-    def __init__(self, python: str, framework: str) -> None:
+    def __init__(self, python: str, framework: str, started_with: tuple[tuple[str, str], ...]) -> None:
+        self.started_with = started_with
         self.home = Environment(Path(python), frameworks()[framework], "")
         self.folder = Path(tempfile.mkdtemp(prefix=f"photofinish-{framework}-"))
         self.rooms = pack(self.folder / "worker")
@@ -76,11 +78,11 @@ class Link:
 
     def _started(self) -> WorkerProcess:
         kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        variables = start.variables(self.home, kept, self.folder / "cache")
+        variables = start.variables(self.home, kept, self.folder / "cache", self.started_with)
         return WorkerProcess(start.command(self.home, self.rooms), variables,
                              self.folder / "worker.log", mark_of(f"remote-{self.home.framework.name}"), PATIENCE)
 
 
 @lru_cache(maxsize=None)
-def link(python: str, framework: str) -> Link:
-    return Link(python, framework)
+def link(python: str, framework: str, started_with: tuple[tuple[str, str], ...]) -> Link:
+    return Link(python, framework, started_with)

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -307,7 +307,8 @@ def _started(command: str, contender: str, folder: Path) -> tuple[list[str], Con
     home = resolve(found)
     if isinstance(home, Missing):
         raise UsageError(f"{found.name}: {home.reason}", home.cure)
-    return start.command(home, pack(folder)), found, start.variables(home, os.environ, folder / "cache")
+    told = replace(found, options=tuple(home.framework.options_told(found.options).items()))
+    return start.command(home, pack(folder)), told, start.variables(home, os.environ, folder / "cache", found.options)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity.contenders import contenders, engines, make
-from photofinish import data, environments, models, weights
+from photofinish import data, models, weights
 from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.machine import gpus
@@ -22,12 +22,8 @@ BATCH = 8
 GRAPH = models.find("digits_cnn").small()
 
 
-def able(found: list[Contender]) -> list[Contender]:
-    return [each for each in found if DEVICE in environments.frameworks()[each.framework].devices]
-
-
-TRAINING = able(contenders(cheap=True) + contenders(cheap=False))
-EVERY = TRAINING + able(engines() + engines(cheap=False))
+TRAINING = contenders(cheap=True, device=DEVICE) + contenders(cheap=False, device=DEVICE)
+EVERY = TRAINING + engines(device=DEVICE) + engines(cheap=False, device=DEVICE)
 
 
 def built(contestant: Contestant, optimizer: Optimizer = SGD()) -> Contestant:  # noqa: B008

@@ -12,28 +12,29 @@ from photofinish.values import Contender
 from remote import Remote
 
 
-def contenders(cheap: bool) -> list[Contender]:
-    """Those that train: those that run at once, or those that compile for seconds first, as their headers say; the
-    first layout listed is the default. The fake one is the reference itself."""
+def contenders(cheap: bool, device: str = "cpu") -> list[Contender]:
+    """Those that train on the device: those that run at once, or those that compile for seconds first, as their headers
+    say; the first layout listed is the default. The fake one is the reference itself."""
     found = []
     for info in environments.frameworks().values():
         layouts = info.options.get("layout", ())
-        for mode in _modes(info, cheap) if info.name != "fake" else ():
+        for mode in _modes(info, cheap, device) if info.name != "fake" else ():
             if "train" in info.tasks_of(mode):
                 found.append(Contender(info.name, mode))
                 found += [Contender(info.name, mode, (("layout", layout),)) for layout in layouts[1:]]
     return found
 
 
-def engines(cheap: bool = True) -> list[Contender]:
+def engines(cheap: bool = True, device: str = "cpu") -> list[Contender]:
     """Those that run inference and nothing else; the fake one is the reference itself."""
     return [Contender(info.name, mode) for info in environments.frameworks().values() if not info.in_house
-            for mode in _modes(info, cheap) if info.tasks_of(mode) == ("infer",)]
+            for mode in _modes(info, cheap, device) if info.tasks_of(mode) == ("infer",)]
 
 
-def _modes(info: environments.FrameworkInfo, cheap: bool) -> list[str]:
+def _modes(info: environments.FrameworkInfo, cheap: bool, device: str) -> list[str]:
     """Those that compile for minutes are left to tests of the framework's own."""
-    return [mode for mode in info.modes if info.compiles.get(mode, "") == ("" if cheap else "seconds")]
+    return [mode for mode in info.modes if device in info.devices_of(mode)
+            and info.compiles.get(mode, "") == ("" if cheap else "seconds")]
 
 
 _resolve = lru_cache(maxsize=None)(environments.resolve)
@@ -62,6 +63,8 @@ def make(contender: Contender, seed: int = 0, device: str = "cpu", precision: st
     found = _resolve(contender)
     if isinstance(found, environments.Missing):
         pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
-    setup = Setup(contender.mode, dict(contender.options), device, seed=seed, precision=precision)
-    here = found.origin == OWN and not _alone(contender.framework)
-    return _load(contender.framework)(setup) if here else Remote(found, setup)
+    setup = Setup(contender.mode, found.framework.options_told(contender.options), device, seed=seed,
+                  precision=precision)
+    started_with = tuple(each for each in contender.options if each[0] in found.framework.variables)
+    here = found.origin == OWN and not _alone(contender.framework) and not started_with
+    return _load(contender.framework)(setup) if here else Remote(found, setup, started_with)

@@ -12,12 +12,14 @@ if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
 from parity.adapters import BATCH, SMALL, Adapter, assert_near, image_graph, reference
+from parity.contenders import make
 from photofinish import data, weights
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.tensorflow import Contestant, native_source
 from photofinish.graph import Tensor, loss, record
 from photofinish.layers import Linear, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer
+from photofinish.values import Contender
 from photofinish.vocabulary import (
     adaptive_average_pool,
     batch_norm,
@@ -233,6 +235,35 @@ def test_evidence_tells_the_modes_apart() -> None:
     assert any("Conv" in name for name in seen["graph"]["train_step"]["kernels"])
     assert seen["xla"]["train_step"]["fused_kernels"] > 0
     assert [seen[mode]["compiled"] for mode in MODES] == [False, False, True]
+
+
+def test_a_saved_model_is_made_again_for_other_weights() -> None:
+    (ours, batch), (exact, same) = built(SMALL, "savedmodel"), reference(SMALL)
+    state = exact.get()
+    assert_near(ours.read(ours.infer(batch)), exact.read(exact.infer(same)))
+    loaded = ours.mode.loaded
+    ours.put(state)
+    ours.infer(batch)
+    assert ours.mode.loaded is loaded
+    moved = {name: values * 1.5 if name.startswith("parameter/") else values for name, values in state.items()}
+    for each in (ours, exact):
+        each.put(moved)
+    assert_near(ours.read(ours.infer(batch)), exact.read(exact.infer(same)))
+    assert ours.mode.loaded is not loaded
+    assert ours.evidence()["infer"]["graph_nodes"] > len(SMALL.nodes)
+    for verb in (ours.train_step, ours.gradients):
+        with pytest.raises(Unsupported, match="tensorflow:savedmodel runs inference only"):
+            verb(batch)
+
+
+def test_onednn_is_off_where_the_contender_asks_for_it() -> None:
+    contestant: Any = make(Contender("tensorflow", "graph", (("onednn", "off"),)))
+    assert contestant.facts()["onednn"] == "0"
+    contestant.build(SMALL, BATCH)
+    contestant.put(weights.perturbed_state(SMALL))
+    contestant.infer(contestant.feed(data.draw_batch(SMALL, BATCH, seed=1)))
+    kernels = contestant.ask("probe")["probes"]["evidence"]["infer"]["kernels"]
+    assert not [name for name in kernels if "Mkl" in name]
 
 
 def test_facts_name_what_runs() -> None:

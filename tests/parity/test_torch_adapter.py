@@ -180,6 +180,48 @@ def test_compiling_happens_once_and_survives_put() -> None:
     assert not eager.evidence()["compiled"]
 
 
+@pytest.mark.compiled
+def test_max_autotune_computes_the_same() -> None:
+    contestant, batch = built(SMALL, mode="max-autotune")
+    eager, same = built(SMALL)
+    assert furthest(contestant.read(contestant.train_step(batch)), eager.read(eager.train_step(same))) < 1e-4
+    evidence = contestant.evidence()
+    assert evidence["compiled"] and evidence["generated_kernels"] > 0 and evidence["autotuned"] >= 0
+
+
+@pytest.mark.parametrize("mode", ["trace", "export"])
+def test_a_program_is_made_again_for_other_weights_and_of_what_inference_has(mode: str) -> None:
+    def model(image: Tensor) -> tuple[Tensor, Tensor]:
+        x = relu(batch_norm(conv(image, 4, 3)))
+        with training_only():
+            auxiliary = linear(flatten(x), 5)
+        return auxiliary, linear(global_average_pool(x), 5)
+    graph = record(model, {"image": Spec("CHW", (3, 8, 8))})
+    contestant, batch = built(graph, mode=mode)
+    eager, _ = built(graph)
+    state = weights.perturbed_state(graph)
+    assert contestant.read(contestant.infer(batch)).keys() == {"output/" + graph.outputs[1]}
+    made = contestant.mode.program
+    contestant.put(state)
+    contestant.infer(batch)
+    assert contestant.mode.program is made
+    for each in (contestant, eager):
+        each.put({name: values * np.float32(1.5) for name, values in state.items()})
+    assert furthest(contestant.read(contestant.infer(batch)), eager.read(eager.infer(batch))) < 1e-5
+    assert contestant.mode.program is not made
+    operations = contestant.evidence()["operations"]
+    assert any("conv" in name for name in operations)
+    assert any("batch_norm" in name for name in operations) == (mode == "export")  # in a frozen trace it is folded
+    for verb in (contestant.train_step, contestant.gradients):
+        with pytest.raises(Unsupported, match=f"torch:{mode} runs inference only"):
+            verb(batch)
+
+
+def test_cuda_graphs_need_a_gpu() -> None:
+    with pytest.raises(Unsupported, match="torch:cudagraphs needs a CUDA device, not cpu"):
+        Contestant(Setup("cudagraphs"))
+
+
 def test_convolutions_are_onednns_where_it_is_there() -> None:
     contestant, _ = built(SMALL)
     assert any("convolution" in kernel for kernel in contestant.evidence()["kernels"]) == \

@@ -69,6 +69,13 @@ def test_the_variables_of_an_option_are_those_of_the_worker_that_has_it(tmp_path
     found = read_header(path)
     assert found.environment_with((("fast", "off"), ("layout", "nhwc"))) == {"A": "1", "B": "0"}
     assert found.environment_with((("fast", "on"),)) == {"A": "2"}
+    assert found.options_told((("fast", "off"), ("layout", "nhwc"))) == {"layout": "nhwc"}
+
+
+def test_a_mode_that_runs_on_some_devices_only_is_refused_on_others() -> None:
+    with pytest.raises(UsageError, match=r"device of torch:cudagraphs.*cpu"):
+        environments.expand("torch:cudagraphs")
+    assert environments.expand("torch:cudagraphs", device="cuda:0")[0].mode == "cudagraphs"
 
 
 def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:

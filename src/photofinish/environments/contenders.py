@@ -77,8 +77,10 @@ def checked(text: str, device: str = "cpu") -> Contender:
             raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
         if option == "build":
             _check_build(framework, value)
-    if device.partition(":")[0] not in framework.devices:
-        raise unknown(f"device of {framework.name}", device, framework.devices)
+    devices = framework.devices_of(contender.mode)
+    if device.partition(":")[0] not in devices:
+        of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
+        raise unknown(f"device of {of}", device, devices)
     return contender
 
 

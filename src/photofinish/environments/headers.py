@@ -9,6 +9,7 @@ Python are for programs that this worker calls.
                                                         others it runs at once. The parity tests try the first layer
                                                         by layer, those of "seconds" on one graph of all layers, and
                                                         leave those of "minutes" to tests of the framework's own.
+    mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
 """
@@ -60,13 +61,13 @@ class Recipe:
 
 @dataclass(frozen=True)
 class FrameworkInfo:
-    """A framework as its header describes it. `options` maps a name to its allowed values, none listed
-    meaning any; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands
-    for the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may
-    name to what installs them; `recipes` are for other versions than the usual one; `imported` is what Python
-    imports where that does not follow from the packages; `tasks` are those of a mode that has not all of them;
-    `compiles` maps the modes that compile for long to "seconds" or "minutes"; `variables` maps an option to its values
-    that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
+    """A framework as its header describes it. `options` maps a name to its allowed values, none listed meaning any; the
+    first mode is the default; in `environment`, variables of its workers, "{cache}" stands for the race's own folder of
+    compile caches; `builds` maps the packages whose models the option `build` may name to what installs them; `recipes`
+    are for other versions than the usual one; `imported` is what Python imports where that does not follow from the
+    packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of a mode that does not run
+    on all; `compiles` maps the modes that compile for long to "seconds" or "minutes"; `variables` maps an option to its
+    values that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
     "node"."""
 
     name: str
@@ -80,6 +81,7 @@ class FrameworkInfo:
     recipes: tuple[Recipe, ...] = ()
     imported: str = ""
     tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    mode_devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     compiles: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
@@ -100,10 +102,18 @@ class FrameworkInfo:
         """What a contender in that mode can be timed at."""
         return self.tasks.get(mode, TASKS)
 
+    def devices_of(self, mode: str) -> tuple[str, ...]:
+        """Where a contender in that mode can run."""
+        return self.mode_devices.get(mode, self.devices)
+
     def environment_with(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The variables of a worker whose contender has these options."""
         chosen = [self.variables.get(name, {}).get(value, {}) for name, value in options]
         return {name: value for each in [self.environment, *chosen] for name, value in each.items()}
+
+    def options_told(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The options that a worker is told of: those that are not variables it was started with."""
+        return {name: value for name, value in options if name not in self.variables}
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -162,8 +172,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own["options"].items()},
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
-                             own.get("module", ""), _tasks(own), _compiles(own), own.get("variables", {}),
-                             LANGUAGES[path.suffix])
+                             own.get("module", ""), _tasks(own), _mode_devices(own), _compiles(own),
+                             own.get("variables", {}), LANGUAGES[path.suffix])
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -190,6 +200,15 @@ def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     if wrong or not set(found) <= set(own["modes"]):
         raise ValueError(f"tasks are {' and '.join(TASKS)}, of the modes it names, not {given}")
     return {mode: tuple(tasks) for mode, tasks in found.items()}
+
+
+def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Raises ValueError."""
+    given = own.get("mode-devices", {})
+    named = {each for devices in given.values() for each in devices}
+    if not set(given) <= set(own["modes"]) or not named <= set(own["devices"]):
+        raise ValueError(f"mode-devices says which of {', '.join(own['devices'])} a mode runs on, not {given}")
+    return {mode: tuple(devices) for mode, devices in given.items()}
 
 
 def _compiles(own: dict[str, Any]) -> dict[str, str]:

@@ -3,12 +3,14 @@
 # dependencies = ["tensorflow-cpu==2.21.0", "numpy"]
 # [tool.photofinish]
 # title = "TensorFlow"
-# modes = ["eager", "graph", "xla"]
-# compiles = { xla = "seconds" }
+# modes = ["eager", "graph", "xla", "savedmodel"]
+# tasks = { savedmodel = ["infer"] }
+# compiles = { xla = "seconds", savedmodel = "seconds" }
 # download = "320 MB"
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
-# options = { build = [] }
+# options = { build = [], onednn = ["on", "off"] }
+# variables = { onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } } }
 # builds = { "keras.applications" = "keras" }
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own.

@@ -3,14 +3,21 @@
 # dependencies = ["torch==2.13.0", "numpy"]
 # [tool.photofinish]
 # title = "PyTorch"
-# modes = ["eager", "compile"]
-# compiles = { compile = "seconds" }
+# modes = ["eager", "compile", "max-autotune", "trace", "export", "cudagraphs"]
+# tasks = { trace = ["infer"], export = ["infer"] }
+# mode-devices = { cudagraphs = ["cuda"] }
 # download = "209 MB"
 # disk = "990 MB"
 # devices = ["cpu", "cuda"]
 # options = { layout = ["contiguous", "channels_last"], build = [] }
 # builds = { torchvision = "torchvision==0.28.0", timm = "timm", transformers = "transformers" }
 # environment = { TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor", TRITON_CACHE_DIR = "{cache}/triton" }
+# [tool.photofinish.compiles]
+# compile = "seconds"
+# max-autotune = "minutes"
+# trace = "seconds"
+# export = "seconds"
+# cudagraphs = "seconds"
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 

@@ -151,11 +151,9 @@ class Course:
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
-        case, options = self.case, dict(entry.contender.options)
+        case, options = self.case, entry.home.framework.options_told(entry.contender.options)
         threads = int(options.pop("threads", case.threads))
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
-        for name in entry.home.framework.variables:
-            options.pop(name, None)  # its worker was started with them
         source = options.get("build", "").partition(":")[0]
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
         setup = {"mode": entry.contender.mode, "options": options, "device": case.device, "threads": threads,
