@@ -30,7 +30,8 @@ def spread(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 
 
 def foreign_load(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    known = [each.foreign for each in (*timed_blocks(race), *race.epochs) if each.foreign is not None]
+    shares = [block.foreign for block in timed_blocks(race)] + [epoch.foreign for epoch in race.epochs]
+    known = [share for share in shares if share is not None]
     busy, what = sum(share > FOREIGN for share in known), "epochs" if race.epochs else "blocks"
     if known and busy > 0.1 * len(known):
         yield (f"Other programs used more than {FOREIGN:.0%} of the machine during {busy} of {len(known)} {what}: "
