@@ -35,6 +35,9 @@ COMPILED = [pytest.param(each, marks=pytest.mark.compiled) for each in contender
 OPTIMIZERS = [SGD(), SGD(learning_rate=0.1, momentum=0.0), Adam(), Adam(0.01, 0.8, 0.9, 1e-3)]
 UPDATED = "batch-norm-sequence"  # the graph the optimizers are proven on
 STEPS = 3
+# Where a framework's own kernel tells another loss than it differentiates: that value alone may be off, and must be.
+DEVIATIONS = dict.fromkeys([("paddle", "cross-entropy-far"), ("paddle", "elu-far")],
+                           "Paddle clips what its softmax takes at 64 below the largest, and so the loss")
 
 
 def test_every_layer_kind_has_an_example() -> None:
@@ -47,7 +50,11 @@ def agree(contender: Contender, name: str) -> None:
         seen = observe(lambda: make(contender), case.graph, case.state, case.batch)
     except Unsupported as gap:
         pytest.xfail(f"{contender.name} lacks {name}: {gap}")
-    assert not expectation(name).complaints(seen)
+    complaints = expectation(name).complaints(seen)
+    if (contender.framework, name) in DEVIATIONS:
+        assert complaints and all(" loss: " in each for each in complaints)
+        pytest.xfail(DEVIATIONS[contender.framework, name])
+    assert not complaints
 
 
 @pytest.mark.parametrize("name", cases())

@@ -1,0 +1,1 @@
+"""A graph as Paddle source, without Paddle: a file per family of layers, and `source`, which joins them."""
