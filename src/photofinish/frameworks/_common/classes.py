@@ -63,8 +63,12 @@ class ClassWriter(Writer):
         made = ["self.{} = {}".format(step.attribute, step.native.module) for step in steps if step.native.module]
         made += [line.format(self="self." + step.attribute) for step in steps for line in step.native.then]
         lines = self.lines(steps, inputs, outputs, depth)
-        begun = function("__init__", ["self"], list(self.begin) + made + list(ties)) + "\n" if made else ""
+        begun = function("__init__", ["self"], [*self.begin, *self.constructed(made), *ties]) + "\n" if made else ""
         return begun + function(method or self.call, [*self.given, *inputs.values()], lines)
+
+    def constructed(self, made: Sequence[str]) -> Sequence[str]:
+        """The statements that make a class's parts, as they stand in its constructor."""
+        return made
 
     def lines(self, steps: Sequence[Step], inputs: Dict[str, str], outputs: Sequence[str], depth: int) -> List[str]:
         """Those of a call."""

@@ -1,0 +1,24 @@
+"""Every layer in Chainer: the families' tables as one."""
+
+from typing import Dict
+
+from photofinish.frameworks._chainer import (
+    activation,
+    arithmetic,
+    attention,
+    convolution,
+    dense,
+    losses,
+    normalisation,
+    pooling,
+    recurrent,
+)
+from photofinish.frameworks._chainer.losses import LOSSES
+from photofinish.frameworks._chainer.native import Rules
+
+__all__ = ["HELPERS", "LOSSES", "RULES"]
+
+FAMILIES = (activation, arithmetic, attention, convolution, dense, normalisation, pooling, recurrent)
+RULES: Rules = {kind: rule for family in FAMILIES for kind, rule in family.RULES.items()}
+HELPERS: Dict[str, str] = {  # what Chainer does not ship, printed where a model needs it
+    name: text for family in FAMILIES + (losses,) for name, text in getattr(family, "HELPERS", {}).items()}
