@@ -21,7 +21,7 @@ FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow"
                       "keras_jax": {"jax", "keras"}, "jax": {"jax", "flax", "optax"},
                       "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}, "_onnx/model": {"onnx"},
                       "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"},
-                      "executorch": {"executorch", "torch"},
+                      "executorch": {"executorch", "torch"}, "tensorrt": {"tensorrt", "cuda"},
                       "litert": {"ai_edge_litert", "tensorflow"}}  # else the file's name
 
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
