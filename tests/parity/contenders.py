@@ -32,8 +32,8 @@ def engines(cheap: bool = True, device: str = "cpu") -> list[Contender]:
 
 
 def _modes(info: environments.FrameworkInfo, cheap: bool, device: str) -> list[str]:
-    """Those that compile for minutes are left to tests of the framework's own."""
-    return [mode for mode in info.modes if device in info.devices_of(mode)
+    """Those that compile for minutes, or compute in another precision, are left to tests of the framework's own."""
+    return [mode for mode in info.modes if device in info.devices_of(mode) and mode not in info.precisions
             and info.compiles.get(mode, "") == ("" if cheap else "seconds")]
 
 

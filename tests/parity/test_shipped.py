@@ -253,7 +253,7 @@ def test_a_race_with_another_model_names_no_winner() -> None:
     proofs = [other if each == name else passed(each, raced.case.digest) for each in raced.contenders]
     result = judge(type(raced)(**{**vars(raced), "certificates": tuple(proofs)}))
     assert not result.comparable and outcome(result) == "NOT COMPARABLE"
-    assert any("is another model" in verdict.reason for verdict in result.verdicts)
+    assert any("computes something else" in verdict.reason for verdict in result.verdicts)
     assert shown(result, name) == (("parameters", "1", "2"),)
 
 

@@ -16,7 +16,9 @@ from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
 from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402
 from photofinish.layers import Elementwise, SoftmaxCrossEntropy, Spec  # noqa: E402
+from photofinish.measure import probes  # noqa: E402
 from photofinish.optimizers import SGD, Adam, Optimizer  # noqa: E402
+from photofinish.referee import audit  # noqa: E402
 from photofinish.vocabulary import (  # noqa: E402
     batch_norm,
     block,
@@ -215,6 +217,20 @@ def test_a_program_is_made_again_for_other_weights_and_of_what_inference_has(mod
     for verb in (contestant.train_step, contestant.gradients):
         with pytest.raises(Unsupported, match=f"torch:{mode} runs inference only"):
             verb(batch)
+
+
+def test_bf16_computes_something_else_and_says_so() -> None:
+    contestant, batch = built(SMALL, mode="bf16")
+    eager, same = built(SMALL)
+    ((_, asked, found),) = contestant.differences()
+    assert (asked, found.partition(",")[0]) == ("float32", "bfloat16")
+    for primitive in ("matmul", "conv"):
+        assert audit._precision(probes.precision(contestant, primitive)) == "bfloat16"
+    ours, exact = contestant.gradients(batch), eager.gradients(same)
+    assert 1e-4 < furthest({"loss": ours["loss"]}, {"loss": exact["loss"]}) < 0.1
+    assert {values.dtype for values in contestant.read(contestant.infer(batch)).values()} == {np.dtype("float32")}
+    contestant.train_step(batch)
+    assert {values.dtype for name, values in contestant.get().items() if name != "step"} == {np.dtype("float32")}
 
 
 def test_cuda_graphs_need_a_gpu() -> None:

@@ -9,6 +9,8 @@ Python are for programs that this worker calls.
                                                         others it runs at once. The parity tests try the first layer
                                                         by layer, those of "seconds" on one graph of all layers, and
                                                         leave those of "minutes" to tests of the framework's own.
+    precisions = { bf16 = "bfloat16" }                  modes that compute in another precision than the race asks for:
+                                                        they are timed and compared with nobody.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
@@ -66,9 +68,9 @@ class FrameworkInfo:
     compile caches; `builds` maps the packages whose models the option `build` may name to what installs them; `recipes`
     are for other versions than the usual one; `imported` is what Python imports where that does not follow from the
     packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of a mode that does not run
-    on all; `compiles` maps the modes that compile for long to "seconds" or "minutes"; `variables` maps an option to its
-    values that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
-    "node"."""
+    on all, `precisions` of one that computes in another; `compiles` maps the modes that compile for long to "seconds"
+    or "minutes"; `variables` maps an option to its values that are variables of the workers, and those to these;
+    `language` is what runs its worker, "python" or "node"."""
 
     name: str
     title: str
@@ -82,6 +84,7 @@ class FrameworkInfo:
     imported: str = ""
     tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     mode_devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    precisions: dict[str, str] = field(default_factory=dict)
     compiles: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
@@ -172,8 +175,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own["options"].items()},
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
-                             own.get("module", ""), _tasks(own), _mode_devices(own), _compiles(own),
-                             own.get("variables", {}), LANGUAGES[path.suffix])
+                             own.get("module", ""), _tasks(own), _mode_devices(own), own.get("precisions", {}),
+                             _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix])
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:

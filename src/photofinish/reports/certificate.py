@@ -34,7 +34,7 @@ def section(result: Result) -> Section:
 def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     failed = [check for check in certificate.checks if not check.passed]
     if certificate.differences:
-        return ("it is another model, which cannot take the weights of the graph.",)
+        return ("it computes something else than the graph: see how it differs.",)
     if not failed:
         return ("it could not be checked.",)
     worst = max(failed, key=share)
@@ -44,7 +44,7 @@ def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
 
 
 def differences(certificate: Certificate) -> Table:
-    """How another package's model, which cannot be proven, differs from the graph."""
+    """How what cannot be proven (another package's model, another precision) differs from the graph."""
     columns = (Column(f"How {certificate.contender} differs"), Column("The graph"), Column("The contender"))
     return Table(f"differences_{certificate.contender}", columns, certificate.differences)
 

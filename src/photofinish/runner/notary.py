@@ -41,9 +41,10 @@ class Notary:
 
         A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
         the reference did is rare and does not happen twice; what computes something else is refused each time.
-        Another package's model that cannot take the graph's weights is refused at once, with how it differs.
+        Another package's model that cannot take the graph's weights is refused at once, with how it differs, and so is
+        a mode of another precision: for float32 alone is it known what error it makes (docs/concepts/certificate.md).
         """
-        if "build" in dict(entry.contender.options):
+        if "build" in dict(entry.contender.options) or entry.contender.mode in entry.home.framework.precisions:
             built = worker.ask("build", self.course.patience.build, **self.course.build_arguments())
             if built["differences"]:
                 return Certificate(entry.name, self.course.graph.digest, False, (), "", self.course.case.batch,

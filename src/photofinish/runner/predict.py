@@ -45,7 +45,7 @@ class Prediction:
         worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
         course.facts[entry.name] = worker.ask("load", patience.load, **course.load_arguments(entry))["facts"]
         built = worker.ask("build", patience.build, **course.build_arguments())
-        if built["differences"]:
+        if built["differences"] and "build" in dict(entry.contender.options):
             raise WorkerFailed("unsupported", "is another model, which cannot take the weights of the graph")
         worker.ask("weights", patience.weights, **dict(course.weights_arguments(), count=0))
 

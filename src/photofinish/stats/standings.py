@@ -59,7 +59,7 @@ def _flaw(certificate: Certificate, digest: str) -> str:
     if certificate.digest != digest:
         return f"the certificate of {certificate.contender} is of another graph"
     if certificate.differences:
-        return f"{certificate.contender} is another model, which cannot take the weights of the graph"
+        return f"{certificate.contender} computes something else than the graph: the certificate says how it differs"
     if not certificate.passed:
         failed = [check.group for check in certificate.checks if not check.passed]
         return f"{certificate.contender} failed its certificate" + (f" ({', '.join(failed)})" if failed else "")
