@@ -19,6 +19,7 @@ ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "da
 FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"},
                       "keras_tensorflow": {"tensorflow", "keras"}, "keras_torch": {"torch", "keras"},
                       "keras_jax": {"jax", "keras"}, "jax": {"jax", "flax", "optax"},
+                      "_torch/pipeline": {"torch"}, "_tensorflow/pipeline": {"tensorflow"},
                       "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}, "_onnx/model": {"onnx"},
                       "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"},
                       "executorch": {"executorch", "torch"}, "tensorrt": {"tensorrt", "cuda"},

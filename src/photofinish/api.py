@@ -27,7 +27,7 @@ from photofinish.runner.arrange import (
     training_source,
 )
 from photofinish.runner.course import Course, Entry, Recorder
-from photofinish.runner.fit import FitSession
+from photofinish.runner.epochs import EpochSession
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
@@ -67,9 +67,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
-    Of task "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model), trained on
-    for `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what counts as equally
-    accurate at the end.
+    Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model),
+    trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what
+    counts as equally accurate at the end.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
@@ -79,7 +79,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     if source is not None:
         shape, classes = shape or source.shape, classes or source.classes
     elif data or epochs or seeds or target is not None:
-        raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit")
+        raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
     graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
     given = own_weights(weights, model, graph)
     kept = Store(Path(store) if store is not None else DEFAULT_STORE)
@@ -92,7 +92,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                for each, skips in lacking.items()}
     samples = source.read(graph.inputs[0][1], models.find(model).preparation) if source is not None else None
     if samples is not None:
-        case = replace(case, training=make_training(samples, data, case.batch, epochs, target, tolerance))
+        case = replace(case, training=make_training(tasks[0], samples, data, case.batch, epochs, target, tolerance))
     cases = {each: replace(case, task=each) for each in tasks}
     seed = secrets.randbelow(2**31) if seed is None else seed
     created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -112,7 +112,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                 course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
                                          skip.contender, each))
         session = Session(course, kept, races, budget, precision, launches) if samples is None else \
-            FitSession(course, kept, races, budget, samples, seeds or launches)
+            EpochSession(course, kept, races, budget, samples, seeds or launches)
         notary = Notary(course, kept) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)

@@ -118,7 +118,8 @@ class Case:
     """What is computed: model x task x batch x input shape x precision x device.
 
     `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
-    `units` of what throughput counts (tokens, say). `training` is that of task fit.
+    `units` of what throughput counts (tokens, say). `training` is that of tasks
+    epoch and fit.
     """
 
     model: str
@@ -183,9 +184,10 @@ class Epoch:
     """One epoch of one contender in one launch: training over the whole set, then a look at the validation samples.
 
     `number` counts from 1; `position` is the place among the contenders in that epoch. `seconds` are those of `steps`
-    training steps with their batches cut and handed over, `first_step` those of the first of them. `loss` is the mean
-    of their losses, `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are
-    validation samples, at the end. `cpu`, `faults` and `foreign` are as in Block.
+    training steps with their batches, `first_step` those of the first of them. `loss` is the mean of their losses,
+    `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are validation
+    samples, at the end. In task epoch nothing is validated; there `first_batch` are the seconds until it was there, and
+    `last_step` those of the step on what does not fill a batch. `cpu`, `faults` and `foreign` are as in Block.
     """
 
     launch: int
@@ -196,10 +198,12 @@ class Epoch:
     steps: int
     first_step: float
     loss: float
-    accuracy: float
-    validation_seconds: float
-    validation_loss: float
-    validation_accuracy: float
+    accuracy: Optional[float] = None
+    validation_seconds: Optional[float] = None
+    validation_loss: Optional[float] = None
+    validation_accuracy: Optional[float] = None
+    first_batch: Optional[float] = None
+    last_step: Optional[float] = None
     cpu: float = 0.0
     faults: int = 0
     foreign: Optional[float] = None
@@ -385,8 +389,8 @@ class Agreement:
 @dataclass(frozen=True)
 class Standing:
     """One contender's line in the result of a race. `place` is 1 for the fastest; contenders in one tie
-    group (0 is the leaders') are not shown to differ. `step` is the time that the race compares: of a step, or in task
-    fit until the target is reached. Phases are medians over launches."""
+    group (0 is the leaders') are not shown to differ. `step` is the time that the race compares: of a step, in task
+    epoch of a later epoch, in task fit until the target is reached. Phases are medians over launches."""
 
     contender: str
     place: Optional[int]

@@ -26,8 +26,9 @@ class Worker:
         self.contestant: Any = None
         self.engine: Any = None
         self.graph: Any = None
+        self.framework = ""
         self.batch = 0
-        self.fit: Any = None
+        self.training: Any = None
 
     def load(self, framework: str, setup: Dict[str, Any], sabotage: Dict[str, str]) -> Dict[str, Any]:
         """Imports the framework and makes its contestant. Answers with its facts."""
@@ -35,6 +36,7 @@ class Worker:
         frameworks = importlib.import_module("photofinish.frameworks")
         cls = frameworks.load(framework)
         imported = time.perf_counter()
+        self.framework = framework
         self.contestant = cls(frameworks.Setup(**setup))
         if sabotage:
             from photofinish.measure.sabotage import Sabotaged
@@ -77,16 +79,21 @@ class Worker:
         """A block of timed steps in steady state."""
         return self.engine.block(task, steps)  # type: ignore[no-any-return]
 
-    def data(self, folder: str, orders: str) -> Dict[str, Any]:
-        """Opens the data set in a folder, and the order in which each epoch takes its samples."""
+    def data(self, folder: str, orders: Optional[str], seed: int) -> Dict[str, Any]:
+        """Opens the data set in a folder: to take its samples in the order that a file has for each epoch, or without
+        one through the framework's own input pipeline."""
         from photofinish.measure.fit import Fit
+        from photofinish.measure.passes import Passes
         begin = time.perf_counter()
-        self.fit = Fit(self.contestant, self.graph, self.batch, Path(folder), Path(orders))
+        if orders is not None:
+            self.training = Fit(self.contestant, self.graph, self.batch, Path(folder), Path(orders))
+        else:
+            self.training = Passes(self.contestant, self.framework, self.graph, self.batch, Path(folder), seed)
         return {"seconds": time.perf_counter() - begin}
 
     def epoch(self, number: int) -> Dict[str, Any]:
-        """Trains over one epoch of that data set and looks how well the network does."""
-        return self.fit.epoch(number)  # type: ignore[no-any-return]
+        """Trains over one epoch of that data set; with orders, looks how well the network does."""
+        return self.training.epoch(number)  # type: ignore[no-any-return]
 
     def probe(self) -> Dict[str, Any]:
         """What this contender really runs with."""

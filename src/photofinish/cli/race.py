@@ -15,6 +15,7 @@ Examples:
   photofinish race ./net.py:model --input 3x64x64 --classes 10 --html report.html
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
   photofinish race digits_cnn --task fit --target 97% --seeds 5
+  photofinish race resnet50 --task epoch --data patterns:100 --epochs 3
   photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
 \b
@@ -25,7 +26,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.environments
 @click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
               help="train (forward, loss, backward, update) or infer; both may be given, one set of launches serves "
-                   "them. fit: whole trainings on a data set.")
+                   "them. epoch: passes over a data set through the framework's own input pipeline. fit: whole "
+                   "trainings to an accuracy.")
 @options.case
 @options.weights
 @click.option("--optimizer", default="", metavar="NAME", help="sgd (with momentum) or adam. Default: the model's own.")
@@ -40,10 +42,11 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
 @click.option("--data", default="", metavar="NAME[:FOLDER]",
-              help="Of --task fit: digits or patterns, which come along, or on your disk mnist:FOLDER, cifar10:FOLDER, "
-                   "cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, FOLDER/val/<class>/). Default: one that "
-                   "fits the model.")
-@click.option("--epochs", type=options.COUNT, metavar="N", help="Of --task fit: of each training. Default: 10.")
+              help="Of --task epoch and fit: digits or patterns (patterns:512 for so many), which come along, or on "
+                   "your disk mnist:FOLDER, cifar10:FOLDER, cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, "
+                   "FOLDER/val/<class>/). Default: one that fits the model.")
+@click.option("--epochs", type=options.COUNT, metavar="N",
+              help="Of --task epoch and fit: of each training. Default: 5 and 10.")
 @click.option("--target", type=options.Share(), metavar="SHARE",
               help="Of --task fit: the validation accuracy raced for. Default: the data set's own; without one the "
                    "epochs are timed.")

@@ -32,9 +32,12 @@ class Source:
 
 
 def find(text: str) -> Source:
-    """The data set spelled NAME or NAME:FOLDER. Raises UsageError, naming the file that is missing and where it is
-    published."""
+    """The data set spelled NAME or NAME:FOLDER, or patterns:N for so many of them to train on. Raises
+    UsageError, naming the file that is missing and where it is published."""
     name, _, folder = text.partition(":")
+    if name == "patterns" and folder.isdecimal() and int(folder):
+        count = int(folder)
+        return Source(text, None, 10, lambda spec, preparation: patterns(spec.shape, count, max(1, count // 4)))
     if name in BUILT_IN:
         if folder:
             raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}")

@@ -49,7 +49,8 @@ class Fit:
         losses = [_finite(contestant.read(handle)["loss"]) for handle in handles]
         begin = clock()
         validation_loss, validation_accuracy = self._look("validation")
-        return {"seconds": seconds, "steps": len(losses), "first_step": first, "loss": float(np.mean(losses)),
+        return {"seconds": seconds, "steps": len(losses), "first_batch": None, "first_step": first, "last_step": None,
+                "loss": float(np.mean(losses)),
                 "first_losses": losses[:FIRST], "validation_seconds": clock() - begin,
                 "validation_loss": validation_loss, "validation_accuracy": validation_accuracy,
                 "accuracy": self._look("train")[1], "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "round", "position", "step", "seconds", "foreign",
                   "repeated")
+_TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training"}
 
 
 def samples(results: Sequence[Result]) -> pandas.DataFrame:
@@ -49,7 +50,7 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             yield {
                 "race": race.id, "model": race.case.model, "task": race.case.task, "contender": each.contender,
                 "place": each.place, "tie_group": each.tie_group,
-                **_three("seconds_per_step" if race.case.training is None else "seconds_of_training", each.step),
+                **_three(_TIMED.get(race.case.task, "seconds_per_step"), each.step),
                 **_three("throughput", each.throughput),
                 "cpu_per_wall": each.cpu_per_wall, "faults_per_step": each.faults_per_step, "memory": each.memory,
                 "spread": each.spread, "failure": each.failure.kind if each.failure else None,

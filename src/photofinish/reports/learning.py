@@ -16,7 +16,6 @@ from photofinish.render.document import (
     Paragraph,
     Section,
     Series,
-    Span,
     Table,
     Text,
 )
@@ -28,17 +27,17 @@ from photofinish.values import Agreement, Epoch, Result
 
 _NOTED = (1, 2, 5, 10, 15, 20)  # steps at which the table says how far losses have parted
 _CURVES: tuple[tuple[str, str, Callable[[Epoch], float]], ...] = (
-    ("Validation accuracy", "accuracy", lambda epoch: epoch.validation_accuracy),
-    ("Training accuracy", "accuracy", lambda epoch: epoch.accuracy),
+    ("Validation accuracy", "accuracy", lambda epoch: epoch.validation_accuracy or 0.0),
+    ("Training accuracy", "accuracy", lambda epoch: epoch.accuracy or 0.0),
     ("Training loss", "number", lambda epoch: epoch.loss),
-    ("Validation loss", "number", lambda epoch: epoch.validation_loss),
+    ("Validation loss", "number", lambda epoch: epoch.validation_loss or 0.0),
 )
 
 
 def section(result: Result) -> Section:
     training = result.race.case.training
     found = {name: launches for name, launches in curves(result.race).items() if launches}
-    if training is None or not found:
+    if training is None or result.race.case.task != "fit" or not found:
         return Section("learning", "", ())
     order = list(dict.fromkeys([*(name for name in names(result) if name in found), *found]))
     found = {name: found[name] for name in order}
@@ -57,7 +56,7 @@ def section(result: Result) -> Section:
 
 def sentences(result: Result) -> tuple[Text, ...]:
     """How the two fastest end, if they were trained whole."""
-    if result.race.case.training is None:
+    if result.race.case.task != "fit":
         return ()
     first = names(result)[:2]
     return tuple(_sentence(each, result) for each in agreements(result.race) if {each.a, each.b} == set(first))
@@ -98,7 +97,7 @@ def _row(result: Result, name: str, trainings: list[tuple[Epoch, ...]]) -> tuple
     needed = [count for epochs in trainings if (count := epochs_needed(epochs, result.race)) is not None]
     later = [each.seconds for epochs in trainings for each in epochs[1:]]
     final = list(final_accuracies(result.race)[name].values())
-    looks = [each.validation_seconds for epochs in trainings for each in epochs]
+    looks = [each.validation_seconds or 0.0 for epochs in trainings for each in epochs]
     with_target = result.race.case.training is not None and result.race.case.training.target is not None
     return (contender(name), len(trainings), len(needed) if with_target else None,
             fmean(needed) if needed and with_target else None, median(epochs[0].seconds for epochs in trainings),
@@ -134,6 +133,6 @@ def _every(found: Curves) -> Table:
                Column("Training accuracy", "accuracy"), Column("Validation loss", "number"),
                Column("Validation accuracy", "accuracy"))
     rows = tuple((contender(name), each.launch, each.number, each.seconds, each.validation_seconds, each.loss,
-                  each.accuracy, each.validation_loss, Span(write(each.validation_accuracy, "accuracy")))
+                  each.accuracy, each.validation_loss, each.validation_accuracy)
                  for name, launches in found.items() for epochs in launches.values() for each in epochs)
     return Table("epochs", columns, rows)

@@ -10,6 +10,7 @@ from photofinish.reports import (
     audit,
     certificate,
     distribution,
+    epochs,
     failures,
     learning,
     losses,
@@ -29,6 +30,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "failures": failures.section,
     "standings": standings.section,
     "learning": learning.section,
+    "epochs": epochs.section,
     "total-time": total_time.section,
     "phases": phases.section,
     "memory": memory.section,
@@ -41,7 +43,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "learning", "total-time", "certificate")
+BRIEF = ("verdict", "failures", "standings", "learning", "epochs", "total-time", "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:

@@ -11,13 +11,15 @@ from photofinish.render.quantities import write
 from photofinish.stats.standings import REHEARSAL
 from photofinish.values import Case, Estimate, Result, Standing, Verdict
 
-TASKS = {"train": "training", "infer": "inference", "fit": "whole training"}
+TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training"}
 
 
 def measure(case: Case) -> str:
     """What the race compares: time per step, or the time of a whole training."""
     if case.training is None:
         return "time per step"
+    if case.task == "epoch":
+        return "time per epoch"
     target = case.training.target
     return f"time of {case.training.epochs} epochs" if target is None else f"time to {write(target, 'percent')}"
 

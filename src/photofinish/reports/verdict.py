@@ -10,7 +10,8 @@ from photofinish.stats.curves import missed
 from photofinish.values import Result, Standing, Verdict
 
 # task -> what one contender does to the model, and what two do
-_VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"), "fit": ("trains", "train")}
+_VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
+          "epoch": ("trains epochs of", "train epochs of"), "fit": ("trains", "train")}
 
 _RIVALS = 3  # named beside the sentence; the standings have them all
 _TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
@@ -106,7 +107,7 @@ def _not_comparable(result: Result) -> Text:
 
 def _alone(result: Result, standing: Standing) -> Text:
     value = standing.step.value if standing.step else None
-    unit = "a step" if result.race.case.training is None else "a training"
+    unit = {"epoch": "an epoch", "fit": "a training"}.get(result.race.case.task, "a step")
     return ("Only ", contender(standing.contender), " is left in the race, at ", Quantity(value, "duration"),
             f" {unit}, so there is nothing to compare it with.")
 
@@ -152,7 +153,7 @@ def _deed(result: Result, count: int = 1) -> str:
     """What one contender does, or two: trains resnet18; train digits_cnn to 97 %."""
     case = result.race.case
     verb = _VERBS.get(case.task, ("runs", "run"))[count - 1]
-    if case.training is None:
+    if case.training is None or case.task == "epoch":
         return f"{verb} {case.model}"
     end = f"for {case.training.epochs} epochs" if case.training.target is None \
         else f"to {write(case.training.target, 'percent')}"

@@ -68,8 +68,10 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "block": {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
               "resume": STEP, "loss": _optional(NUMBER)},
     "data": {"seconds": AMOUNT},
-    "epoch": {"seconds": STEP, "steps": COUNT, "first_step": STEP, "loss": NUMBER, "first_losses": _list(NUMBER, 1),
-              "accuracy": SHARE, "validation_seconds": STEP, "validation_loss": NUMBER, "validation_accuracy": SHARE,
+    "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "first_step": STEP,
+              "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER), "accuracy": _optional(SHARE),
+              "validation_seconds": _optional(STEP), "validation_loss": _optional(NUMBER),
+              "validation_accuracy": _optional(SHARE),
               "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT)},
     "probe": {"probes": _object(
         matmul=PRECISION, conv=PRECISION,

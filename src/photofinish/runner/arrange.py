@@ -21,8 +21,8 @@ from photofinish.values import Case, Contender, Progress, Skip, Training
 from photofinish.weights import Arrays
 
 REGIMES = ("matched", "out-of-the-box")
-EPOCHS = 10  # of a training, unless somebody says otherwise
-WHOLE = ("fit",)  # tasks that are no step: who trains and infers in Python has them too; each is a race of its own
+EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
+WHOLE = ("epoch", "fit")  # no steps: who trains and infers in Python has them too; each is a race of its own
 RACES = TASKS + WHOLE
 
 
@@ -123,7 +123,8 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
     entry = models.find(model)
     spec = entry.inputs[0][1]
     if entry.task != "classification" or len(entry.inputs) != 1 or spec.axes != "CHW":
-        raise UsageError(f"{entry.name} does not tell classes of images apart", "task fit is for models that do")
+        raise UsageError(f"{entry.name} does not tell classes of images apart",
+                         "tasks epoch and fit are for models that do")
     source = datasets.find(data or ("digits" if (shape or spec.shape) == datasets.BUILT_IN["digits"].shape
                                     else "patterns"))
     if shape and source.shape and shape != source.shape:
@@ -133,7 +134,7 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
     return source
 
 
-def make_training(data: DataSet, spelled: str, batch: int, epochs: int | None, target: float | None,
+def make_training(task: str, data: DataSet, spelled: str, batch: int, epochs: int | None, target: float | None,
                   tolerance: float) -> Training:
     """Raises UsageError if the data does not fill a batch, or a figure makes no sense."""
     if len(data.train.labels) < batch:
@@ -141,8 +142,13 @@ def make_training(data: DataSet, spelled: str, batch: int, epochs: int | None, t
                          "choose a smaller --batch")
     if target is not None and not 0 < target <= 1:
         raise UsageError(f"{target} is no accuracy", "write --target 97% or 0.97")
+    if task == "epoch" and epochs == 1:
+        raise UsageError("the first epoch is a phase of its own, and the later ones are compared", "choose --epochs 2")
+    if task == "epoch" and target is not None:
+        raise UsageError("task epoch has no target", "race to an accuracy with --task fit")
+    aim = data.target if target is None and task == "fit" else target
     return Training(spelled or data.name, data.digest, len(data.train.labels), len(data.validation.labels),
-                    epochs or EPOCHS, data.target if target is None else target, tolerance, data.source)
+                    epochs or EPOCHS[task], aim, tolerance, data.source)
 
 
 def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | None:

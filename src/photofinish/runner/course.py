@@ -25,7 +25,7 @@ from photofinish.values import Case, Contender, Failure, Progress
 from photofinish.weights import Arrays, initial_state
 
 BATCHES = 3  # input batches that rotate
-STEP_OF = {"fit": "train"}  # what a whole task does over and over: its rehearsal tries this
+STEP_OF = {"epoch": "train", "fit": "train"}  # what a whole task does over and over: its rehearsal tries this
 
 # Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),

@@ -23,13 +23,24 @@ def epochs_needed(epochs: tuple[Epoch, ...], race: Race) -> int | None:
     assert training is not None
     if training.target is None:
         return training.epochs if len(epochs) >= training.epochs else None
-    return next((each.number for each in epochs if each.validation_accuracy >= training.target), None)
+    return next((each.number for each in epochs
+                 if each.validation_accuracy is not None and each.validation_accuracy >= training.target), None)
 
 
 def seconds_needed(epochs: tuple[Epoch, ...], race: Race) -> float | None:
     """The same in seconds, of training and of looking at the validation samples after each epoch."""
     count = epochs_needed(epochs, race)
-    return None if count is None else sum(each.seconds + each.validation_seconds for each in epochs[:count])
+    return None if count is None else sum(each.seconds + (each.validation_seconds or 0.0) for each in epochs[:count])
+
+
+def rounds(race: Race) -> dict[str, dict[int, dict[int, float]]]:
+    """Contender -> launch -> round -> seconds: each epoch but the first, or in task fit the one training."""
+    if race.case.task == "fit":
+        return {name: {launch: {1: taken} for launch, taken in launches.items()}
+                for name, launches in seconds(race).items()}
+    later = {name: {launch: {each.number: each.seconds for each in epochs if each.number > 1}
+                    for launch, epochs in launches.items()} for name, launches in curves(race).items()}
+    return {name: {launch: turns for launch, turns in launches.items() if turns} for name, launches in later.items()}
 
 
 def seconds(race: Race) -> dict[str, dict[int, float]]:

@@ -16,8 +16,10 @@ def final_accuracies(race: Race) -> dict[str, dict[int, float]]:
     """Contender -> launch -> validation accuracy after the last epoch, of the launches that got so far."""
     training = race.case.training
     assert training is not None
-    return {name: {launch: epochs[-1].validation_accuracy for launch, epochs in launches.items()
+    last = {name: {launch: epochs[-1].validation_accuracy for launch, epochs in launches.items()
                    if len(epochs) >= training.epochs} for name, launches in curves(race).items()}
+    return {name: {launch: accuracy for launch, accuracy in launches.items() if accuracy is not None}
+            for name, launches in last.items()}
 
 
 def agreements(race: Race) -> tuple[Agreement, ...]:

@@ -29,11 +29,11 @@ def timed_blocks(race: Race, contender: str = "") -> list[Block]:
 
 
 def log_steps(race: Race) -> dict[str, Rounds]:
-    """The rounds of each contender of the race; those of one that was never timed are empty. A whole training is one
-    round, of the seconds it took."""
+    """The rounds of each contender of the race; those of one that was never timed are empty. In task epoch the
+    rounds are the later epochs; a whole training is one round."""
     if race.case.training is not None:
-        return {name: {launch: {1: math.log(seconds)} for launch, seconds in found.items()}
-                for name, found in curves.seconds(race).items()}
+        return {name: {launch: {turn: math.log(seconds) for turn, seconds in turns.items()}
+                       for launch, turns in launches.items()} for name, launches in curves.rounds(race).items()}
     found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
     for block in timed_blocks(race):
         found[block.contender][block.launch][block.round] = math.log(median(block.seconds))

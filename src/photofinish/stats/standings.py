@@ -93,9 +93,9 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
               failure: Failure | None) -> Standing:
     place, group = placed or (None, None)
     logs = launch_steps(steps)
-    step, units = interval(logs) if len(logs) else None, race.case.batch * race.case.units
+    step, units = interval(logs) if len(logs) else None, _units(race)
     standing = Standing(
-        name, place, group, step, _throughput(step, units) if step and race.case.training is None else None,
+        name, place, group, step, _throughput(step, units) if step and units else None,
         memory=_memory(race, name), spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
         phases=_phases(race, name), failure=failure)
     work = [(block.cpu, sum(block.seconds), block.faults, len(block.seconds)) for block in timed_blocks(race, name)]
@@ -104,6 +104,14 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
         return standing
     cpu, wall, faults, count = map(sum, zip(*work))
     return replace(standing, cpu_per_wall=cpu / wall, faults_per_step=faults / count)
+
+
+def _units(race: Race) -> float:
+    """How many units what is timed works on; 0 for a whole training, whose length differs from launch to launch."""
+    if race.case.task == "fit":
+        return 0.0
+    training = race.case.training
+    return race.case.units * (race.case.batch if training is None else training.samples)
 
 
 def _throughput(step: Estimate, units: float) -> Estimate:

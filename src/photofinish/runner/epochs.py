@@ -1,6 +1,6 @@
-"""Task fit: whole trainings. A launch is one training of every contender, each in a fresh process, from the same
-weights over the same batches; a round is an epoch, so that whatever drifts meets all alike; another launch draws other
-weights and another order."""
+"""Tasks epoch and fit: passes over a data set. A launch is one training of every contender, each in a fresh process; a
+round is an epoch, so that whatever drifts meets all alike. In task fit all start from the same weights and take the
+same batches, and another launch draws others; in task epoch batches come out of the framework's own input pipeline."""
 
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from photofinish.store import Store
 from photofinish.values import Epoch, Progress, Race, Training
 from photofinish.weights import initial_state
 
-TASK = "fit"
-SEEDS = 5
+LAUNCHES = 5
 
 
-class FitSession(Session):
-    """As many trainings as were asked for; SEEDS, or what the budget allows of them, if nobody did."""
+class EpochSession(Session):
+    """As many trainings as were asked for; LAUNCHES, or what the budget allows of them, if nobody did."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, data: DataSet,
                  seeds: int | None = None) -> None:
@@ -37,23 +36,25 @@ class FitSession(Session):
 
     def _pilot(self) -> plan.Plan:
         training = _training(self.course)
-        return plan.Plan(self.launches or SEEDS, training.epochs, f"trainings of {training.epochs} epochs")
+        return plan.Plan(self.launches or LAUNCHES, training.epochs, f"trainings of {training.epochs} epochs")
 
     def _launch(self, number: int, rounds: int) -> None:
-        FitLaunch(self.course, number, rounds, self.folder).run()
+        EpochLaunch(self.course, number, rounds, self.folder).run()
 
     def _next_plan(self) -> plan.Plan:
         return plan.Plan(0, 0, "every training is done")
 
 
-class FitLaunch(LaunchRun):
+class EpochLaunch(LaunchRun):
     """One training of every contender, from weights and over orders drawn for this launch."""
 
     def __init__(self, course: Course, number: int, rounds: int, folder: Path) -> None:
         super().__init__(course, number, rounds)
-        seed = course.seed + number
+        (self.task,) = course.tasks
+        self.seed = seed = course.seed + number
         self.orders_file, self.state_file = folder / f"orders-{number}.npy", folder / f"state-{number}.npz"
-        np.save(self.orders_file, orders(_training(course).samples, rounds, seed))
+        if self.task == "fit":
+            np.save(self.orders_file, orders(_training(course).samples, rounds, seed))
         state = initial_state(course.graph, seed) if course.weights is None else course.weights
         np.savez(self.state_file, **state)  # type: ignore[arg-type]
         self.folder = folder
@@ -63,7 +64,8 @@ class FitLaunch(LaunchRun):
         reply = worker.ask("weights", patience.weights, state=str(self.state_file),
                            batches=str(self.course.batches_file), count=0)
         self._phase(entry, "weights", reply["seconds"], reply)
-        reply = worker.ask("data", patience.weights, folder=str(self.folder), orders=str(self.orders_file))
+        reply = worker.ask("data", patience.weights, folder=str(self.folder), seed=self.seed,
+                           orders=str(self.orders_file) if self.task == "fit" else None)
         self._phase(entry, "data", reply["seconds"], reply)
 
     def _get_ready(self, entries: dict[str, Entry], warmed: list[str]) -> None:
@@ -72,23 +74,24 @@ class FitLaunch(LaunchRun):
     def _round(self, entries: dict[str, Entry], number: int) -> None:
         course = self.course
         for position, name in enumerate(balanced_order(sorted(self.workers), number, course.seed * 1000 + self.number)):
-            with self._guard(entries[name], "epoch", TASK) as worker:
+            with self._guard(entries[name], "epoch", self.task) as worker:
                 if worker is None:
                     continue
                 reply = worker.ask("epoch", course.patience.epoch, number=number)
-                course.record(TASK, "epochs", self._epoch(name, number, position, reply))
+                course.record(self.task, "epochs", self._epoch(name, number, position, reply))
                 if number == 1:
-                    self._phase(entries[name], f"first_step:{TASK}", reply["first_step"], reply, TASK)
+                    self._phase(entries[name], f"first_step:{self.task}", reply["first_step"], reply, self.task)
         course.listener(Progress("block", f"training {self.number}: epoch {number} of {self.rounds}", done=number,
                                  total=self.rounds))
 
     def _epoch(self, name: str, number: int, position: int, reply: dict[str, Any]) -> Epoch:
-        told = {key: reply[key] for key in ("seconds", "steps", "first_step", "loss", "accuracy", "validation_seconds",
-                                            "validation_loss", "validation_accuracy", "cpu", "faults", "foreign")}
+        told = {key: reply[key] for key in ("seconds", "steps", "first_batch", "first_step", "last_step", "loss",
+                                            "accuracy", "validation_seconds", "validation_loss", "validation_accuracy",
+                                            "cpu", "faults", "foreign")}
         return Epoch(self.number, number, position, name, **told, first_losses=tuple(reply["first_losses"]))
 
 
 def _training(course: Course) -> Training:
-    training = course.cases[TASK].training
+    training = course.case.training
     assert training is not None
     return training

@@ -1,0 +1,82 @@
+"""Epochs through the framework's own input pipeline, their phases apart: the first batch, the first step, the step on
+what is left over, the whole.
+
+A framework's pipeline is the class `Pipeline` in frameworks/_<framework>/pipeline.py, found by that name: `batches()`
+iterates over an epoch, shuffled, its last batch as short as it comes; `step(batch)` trains on one.
+"""
+
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any, Dict, Iterator
+
+import numpy as np
+
+from photofinish.frameworks import Arrays, module_of
+from photofinish.graph import Graph
+from photofinish.measure.engine import NotFinite
+from photofinish.measure.system import counters, foreign_share
+
+
+class Plain:
+    """For a framework without a pipeline of its own: NumPy draws the rows, and `feed` hands them over."""
+
+    def __init__(self, contestant: Any, samples: Arrays, batch: int, seed: int) -> None:
+        self.contestant = contestant
+        self.samples = samples
+        self.batch = batch
+        self.generator = np.random.RandomState(seed)
+        self.step = contestant.train_step
+
+    def batches(self) -> Iterator[Any]:
+        order = self.generator.permutation(len(next(iter(self.samples.values()))))
+        for start in range(0, len(order), self.batch):
+            rows = order[start:start + self.batch]
+            yield self.contestant.feed({name: values[rows] for name, values in self.samples.items()})
+
+
+def pipeline_of(framework: str) -> Any:
+    """The class of that framework's pipeline."""
+    part = "photofinish.frameworks._{}".format(module_of(framework))
+    own = importlib.util.find_spec(part) is not None and importlib.util.find_spec(part + ".pipeline") is not None
+    return importlib.import_module(part + ".pipeline").Pipeline if own else Plain
+
+
+class Passes:
+    """A built contestant and the training samples of the data set in `folder`, in its framework's pipeline."""
+
+    def __init__(self, contestant: Any, framework: str, graph: Graph, batch: int, folder: Path, seed: int) -> None:
+        names = graph.inputs[0][0], graph.losses[0].target
+        samples = {name: np.load(str(folder / "train-{}.npy".format(what))) for name, what in
+                   zip(names, ("inputs", "labels"))}
+        self.contestant = contestant
+        self.pipeline = pipeline_of(framework)(contestant, samples, batch, seed)
+        count = len(samples[names[1]])
+        self.steps, self.short = -(-count // batch), count % batch != 0
+
+    def epoch(self, number: int) -> Dict[str, Any]:
+        """Trains over all samples once. Raises NotFinite if a loss is not a number."""
+        wait, clock, step = self.contestant.wait, self.contestant.clock, self.pipeline.step
+        last = None
+        before, begin = counters(), clock()
+        batches = iter(self.pipeline.batches())
+        batch = next(batches)
+        first_batch = clock() - begin
+        handles = [step(batch)]
+        wait(handles[0])
+        first = clock() - begin - first_batch
+        for index, batch in enumerate(batches, 2):
+            if self.short and index == self.steps:
+                wait(handles[-1])
+                last = clock()
+            handles.append(step(batch))
+        wait(handles[-1])
+        end, after = clock(), counters()
+        losses = [float(self.contestant.read(handle)["loss"]) for handle in handles]
+        if not np.all(np.isfinite(losses)):
+            raise NotFinite("a loss is not finite")
+        return {"seconds": end - begin, "steps": len(handles), "first_batch": first_batch, "first_step": first,
+                "last_step": None if last is None else end - last, "loss": float(np.mean(losses)), "first_losses": [],
+                "accuracy": None, "validation_seconds": None, "validation_loss": None, "validation_accuracy": None,
+                "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+                "faults": after.faults - before.faults, "foreign": foreign_share(before, after)}
