@@ -35,7 +35,7 @@ certify: .make/dev .make/compiler  ## every model at full size, ten reduced in e
 
 install: .make/dev .make/system  ## everything, for work on the project
 
-system: .make/system  ## what pip cannot install: a C++ compiler, a browser for the tests, Node.js
+system: .make/system  ## what pip cannot install: C++ compilers, a browser for the tests, Node.js
 
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
@@ -69,5 +69,9 @@ clean:  ## forget environments, caches and build output; stored races are kept
 	sh tools/system.sh node
 	@mkdir -p .make && touch $@
 
-.make/system: .make/compiler .make/browser .make/node
+.make/clang: tools/system.sh .make/compiler
+	sh tools/system.sh clang
+	@mkdir -p .make && touch $@
+
+.make/system: .make/compiler .make/clang .make/browser .make/node
 	@touch $@

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh browser` (for the report's
-# tests) or `system.sh node` (for frameworks in JavaScript). Missing for good is not an error here: races and tests say
-# what they go without.
+# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh clang` (for tinygrad),
+# `system.sh browser` (for the report's tests) or `system.sh node` (for frameworks in JavaScript). Missing for good is
+# not an error here: races and tests say what they go without.
 set -u
 
 case "${1:-}" in
 compiler) commands="g++ c++ clang++" packages="g++" purpose="torch:compile" ;;
+clang) commands="clang" packages="clang" purpose="tinygrad" ;;
 browser) commands="chromium chromium-browser google-chrome" packages="chromium" purpose="the browser tests" ;;
 node) commands="npm" packages="nodejs npm" purpose="frameworks in JavaScript" ;;
-*) echo "usage: system.sh compiler|browser|node" >&2; exit 2 ;;
+*) echo "usage: system.sh compiler|clang|browser|node" >&2; exit 2 ;;
 esac
 
 for command in $commands; do

@@ -29,6 +29,7 @@ from mlx import optimizers as native_optimizers
 
 from photofinish import frameworks, optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
 from photofinish.frameworks._common.population import PopulationVariances
 from photofinish.frameworks._mlx.source import native_source
@@ -82,12 +83,14 @@ class Contestant(frameworks.Contestant):
             raise Unsupported("MLX trains in float32 here, not {}".format(setup.precision))
         if setup.device != "cpu":
             raise Unsupported("MLX runs on cpu here, not {}".format(setup.device))
+        self.flushed = setup.regime == "matched" and denormals.flush()  # before a thread is made, which inherits it
         mx.set_default_device(mx.cpu)
         mx.random.seed(setup.seed)
 
     def facts(self) -> Dict[str, Any]:
         return {"version": mx.__version__, "numpy": np.__version__, "device": str(mx.default_device()),
                 "threads": "one: MLX splits no operation on the CPU, and the BLAS in its wheel (Netlib's) has none",
+                "denormals": "flushed through the C library" if self.flushed else "as they come",
                 "adam": "mlx.optimizers': in float32 its 1 - 0.999 is off by 1e-5, an update by half as much"}
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:

@@ -104,7 +104,7 @@ def module(graph: Graph, writer: Type[ClassWriter], losses: Dict[type, Callable[
     parts += [trained(graph, losses, spell)] if graph.losses else []
     texts = _needed(helpers, parts) + parts
     code = "\n".join(texts)
-    used = [line for word, line in imports if re.search(r"(?<![\w.])" + re.escape(word), code)]
+    used = OrderedDict.fromkeys(line for word, line in imports if re.search(r"(?<![\w.])" + re.escape(word), code))
     for word, text in (("{batch}", ", ".join(spell(name) for name, _ in graph.inputs + graph.targets)),
                        ("{imports}", "\n".join(used)), ("{digest}", graph.digest)):
         head = head.replace(word, text)
