@@ -94,6 +94,9 @@ def _option(text: str, whole: str) -> Tuple[str, str]:
     return key.strip(), value.strip()
 
 
+REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
+
+
 @dataclass(frozen=True)
 class Training:
     """A whole training as it was asked for: `epochs` passes over the `samples` of a data set (its arrays' SHA-256 is

@@ -46,21 +46,28 @@ def check_writable(path: Path) -> None:
 
 def present(results: Sequence[Result], choice: Choice, full: bool = False) -> None:
     """Prints the results in the chosen format and writes the HTML report if one was asked for."""
-    documents = [race.document(result) for result in results]
+    whole = [race.document(result) for result in results]
+    short = whole if full else [race.document(result, race.BRIEF) for result in results]
+    documents(whole, choice, full, short, lambda: json.text(results))
+
+
+def documents(found: Sequence[Document], choice: Choice, full: bool = True, short: Sequence[Document] = (),
+              as_json: Callable[[], str] = lambda: "null") -> None:
+    """Prints documents in the chosen format (`short` ones in a terminal) and writes the HTML report if one was asked
+    for."""
     if choice.format == "terminal":
-        for result, document in zip(results, documents):
-            output.show(document if full else race.document(result, race.BRIEF), full)
+        for document in short or found:
+            output.show(document, full)
     else:
-        click.echo(_FORMATS[choice.format](results, documents))
+        click.echo(as_json() if choice.format == "json" else _FORMATS[choice.format](found))
     if choice.html is not None:
-        write_report(choice.html, html.render(documents))
+        write_report(choice.html, html.render(found))
         click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
 
 
-_FORMATS: dict[str, Callable[[Sequence[Result], Sequence[Document]], str]] = {
-    "json": lambda results, documents: json.text(results),
-    "csv": lambda results, documents: csv.render(documents).rstrip("\n"),
-    "markdown": lambda results, documents: markdown.render(documents).rstrip("\n"),
+_FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
+    "csv": lambda found: csv.render(found).rstrip("\n"),
+    "markdown": lambda found: markdown.render(found).rstrip("\n"),
 }
 
 

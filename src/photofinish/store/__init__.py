@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS record (
     number INTEGER PRIMARY KEY, race TEXT NOT NULL REFERENCES race(id), kind TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS record_race ON record(race);
 CREATE TABLE IF NOT EXISTS certificate (key TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL, reason TEXT NOT NULL);
 """
 FILE = "photofinish.sqlite"
 VERSION = 1
@@ -125,3 +126,14 @@ class Store:
         with self._connection() as connection:
             connection.execute("INSERT OR REPLACE INTO certificate VALUES (?, ?)",
                                (key, json.dumps(to_json(certificate))))
+
+    def settled(self) -> dict[str, tuple[str, str]]:
+        """The planned races of studies that are done: key -> (session, why there is none)."""
+        with self._connection() as connection:
+            rows = connection.execute("SELECT key, session, reason FROM settled").fetchall()
+        return {key: (session, reason) for key, session, reason in rows}
+
+    def settle(self, key: str, session: str = "", reason: str = "") -> None:
+        """Marks a planned race as done: it was run in that session, or could not be."""
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (key, session, reason))

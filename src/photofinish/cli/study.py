@@ -1,0 +1,116 @@
+"""`photofinish study`: many races from one file, run in any order, over as many sittings as it takes."""
+
+import json
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+from photofinish.errors import unknown
+
+scale = click.option("--scale", default="", metavar="NAME", help="A smaller version that the study names: small.")
+
+
+class Verbs(click.Group):
+    """A misspelt verb is told the nearest one."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str],
+                        ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise unknown("study command", args[0], self.commands, "see: photofinish study --help")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("study", cls=Verbs, epilog="""\b
+Examples:
+  photofinish study list
+  photofinish study run asu-2023 --scale small --dry-run
+  photofinish study run asu-2023 --scale small --only resnet18
+  photofinish study report asu-2023 --scale small --html asu.html
+  photofinish study run ./mine.toml""")
+def command() -> None:
+    """Run a study: many races declared in one file, and what was published of them beside ours.
+
+    STUDY is the name of a built-in study or a .toml file of yours (docs/reference/studies.md).
+    """
+
+
+@command.command("list")
+@options.as_json
+def list_studies(as_json: bool) -> None:
+    """List the built-in studies."""
+    from photofinish import study
+    from photofinish.cli import output
+    from photofinish.render.document import Column, Table
+    found = [study.find(name) for name in study.builtin()]
+    if as_json:
+        click.echo(json.dumps([{"name": each.name, "title": each.title, "question": each.question,
+                                "source": each.source, "races": len(each.races)} for each in found], indent=2))
+        return
+    columns = (Column("Study", "code"), Column("What it asks"), Column("Races", "count"))
+    output.show(output.sheet("Studies", "", Table("studies", columns, tuple(
+        (each.name, each.question, len(each.races)) for each in found))))
+
+
+@command.command("run")
+@click.argument("study")
+@scale
+@click.option("--dry-run", is_flag=True, help="Say what would be run, what is left out and why, and how long it takes.")
+@click.option("--only", multiple=True, metavar="WORD", help="Only races that have this word in their title or group.")
+@click.option("--seed", type=int, metavar="N", help="Draw the order of the races from this seed. Default: a new one.")
+@options.environments
+@options.store
+@options.formats
+@options.quiet
+def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int | None,
+        own_environments: tuple[str, ...], make_environments: bool | None, store: Path | None, html: Path | None,
+        as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+    """Run the races of STUDY that are not done yet.
+
+    Stop it whenever you like: a race that is done is in the store and is not run again, so the same command goes on
+    where it stopped. The order is random, so that no model always runs last.
+    """
+    from photofinish import api, study_run
+    from photofinish.cli import output, present
+    from photofinish.reports import study as report
+    from photofinish.study import find
+    found = find(study, scale)
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    if dry_run:
+        known = study_run.outcome(found, store)
+        present.documents([report.plan(found, known)], chosen,
+                          as_json=lambda: json.dumps(report.as_json(found, known), indent=2))
+        return 0
+    interrupted = False
+    with output.watching(quiet) as listener:
+        try:
+            study_run.run(found, only=only, store=store, seed=seed, listener=listener, environments=own_environments,
+                          make_environments=make_environments)
+        except api.Interrupted:
+            interrupted = True
+    settled = study_run.outcome(found, store)
+    present.documents([report.document(found, settled)], chosen,
+                      as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
+    if interrupted:
+        click.echo(f"Stopped by hand. Go on with: photofinish study run {study}"
+                   + (f" --scale {scale}" if scale else ""), err=True)
+    return 130 if interrupted else 0
+
+
+@command.command("report")
+@click.argument("study")
+@scale
+@options.store
+@options.formats
+def show(study: str, scale: str, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
+         as_markdown: bool) -> None:
+    """Show what the store knows of STUDY, judged anew from the raw records."""
+    from photofinish import study_run
+    from photofinish.cli import present
+    from photofinish.reports import study as report
+    from photofinish.study import find
+    found = find(study, scale)
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    settled = study_run.outcome(found, store)
+    present.documents([report.document(found, settled)], chosen,
+                      as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))

@@ -1,0 +1,266 @@
+"""Studies: many races declared in one file, with a question in words, and what was published of it.
+
+A file is TOML (docs/reference/studies.md). Reading it gives races that can be run, each with a key of its own, or a
+reason why one is left out; nothing here starts anything.
+"""
+
+import hashlib
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from photofinish import machine, models
+from photofinish.environments import TASKS
+from photofinish.errors import UsageError, unknown
+from photofinish.graph import ModelError
+from photofinish.study.checks import (
+    Malformed,
+    Reader,
+    Source,
+    choice,
+    count,
+    fraction,
+    many,
+    ratios,
+    seconds,
+    shape_of,
+    text,
+)
+from photofinish.values import REGIMES, Contender, Result
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MORE = "see docs/reference/studies.md"
+BUILTIN = Path(__file__).parent / "builtin"
+OUT_OF_MEMORY = "out of memory"
+
+
+@dataclass(frozen=True)
+class PlannedRace:
+    """One race of a study; `skip` is why it is left out ("" to run it). `published` is seconds(b) / seconds(a) of the
+    pair that the group's published figure compares, or "out of memory", or None."""
+
+    group: str
+    model: str
+    tasks: tuple[str, ...]
+    contenders: tuple[str, ...]
+    batch: int | None = None
+    shape: tuple[int, ...] | None = None
+    classes: int | None = None
+    device: str = "cpu"
+    regime: str = "matched"
+    optimizer: str = ""
+    threads: int | None = None
+    launches: int | None = None
+    budget: float = 120.0
+    precision: float = 0.01
+    margin: float = 0.02
+    skip: str = field(default="", compare=False)
+    published: float | str | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """A digest of what is run: a race that was run under it is not run again."""
+        told = {name: value for name, value in asdict(self).items() if name not in ("skip", "published")}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        size = " x ".join(map(str, self.shape)) if self.shape else ""
+        told = [self.model, size, f"batch {self.batch}" if self.batch else "", self.device, " and ".join(self.tasks)]
+        return ", ".join(each for each in told if each)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that a study printed: what it compares, and where it stands."""
+
+    source: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study at one scale."""
+
+    name: str
+    title: str
+    question: str
+    source: str
+    scale: str
+    races: tuple[PlannedRace, ...]
+    published: dict[str, Published] = field(default_factory=dict)  # by group
+
+    def to_run(self) -> list[PlannedRace]:
+        return [each for each in self.races if not each.skip]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a planned race: a result for each task, or why there is none ("" if it is still to be run)."""
+
+    planned: PlannedRace
+    results: tuple[Result, ...] = ()
+    reason: str = ""
+
+    @property
+    def pending(self) -> bool:
+        return not self.results and not self.reason
+
+
+# What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
+RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
+       "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
+       "margin": fraction}
+AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(count), "devices": many(text),
+        "regimes": many(choice("regime", REGIMES))}
+GROUP = {"name": text, "tasks": many(choice("task", TASKS)), **AXES, **RUN}
+STUDY = {"title": text, "question": text, "source": text, **RUN}
+EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": count, "device": text, "regime": text,
+                             "reason": text}
+PUBLISHED = {"source": text, "a": text, "b": text}
+
+
+def builtin() -> dict[str, Path]:
+    """The studies that come with Photofinish, by name."""
+    return {path.stem: path for path in sorted(BUILTIN.glob("*.toml"))}
+
+
+def find(name: str, scale: str = "") -> Study:
+    """A built-in study by name, or one in a file of the user's. Raises UsageError."""
+    if name.endswith(".toml") or "/" in name:
+        return read(Path(name), scale)
+    known = builtin()
+    if name not in known:
+        raise unknown("study", name, known, "or give the path of a .toml file")
+    return read(known[name], scale)
+
+
+def read(path: Path, scale: str = "") -> Study:
+    """Raises UsageError, with the line, for a file that cannot be read or says what cannot be."""
+    try:
+        words = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the study {path}: {getattr(error, 'strerror', None) or error}",
+                         f"the built-in ones are: {', '.join(builtin())}") from error
+    try:
+        tables = tomllib.loads(words)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}", f"a study is a TOML file: {MORE}") from error
+    return _Reading(Source(path, words), tables, scale).study()
+
+
+class _Reading:
+    """From the tables of a file to a study."""
+
+    def __init__(self, source: Source, tables: dict[str, Any], scale: str) -> None:
+        self.source, self.tables, self.scale = source, tables, scale
+
+    def study(self) -> Study:
+        self.source.only(self.tables, (), ("study", "races"))
+        head = self._table(self.tables.get("study"), ("study",))
+        groups = self.tables.get("races")
+        if not isinstance(groups, list) or not groups:
+            raise Malformed(self.source, (), "races", "a study has at least one [[races]]", MORE)
+        scales = sorted({name for table in (head, *groups) if isinstance(table, dict)
+                         for name in _names(table.get("scale"))})
+        if self.scale and self.scale not in scales:
+            raise unknown("scale of this study", self.scale, scales) if scales else UsageError(
+                f"{self.source.path} has one scale only", "leave --scale out")
+        common = self._values(head, ("study",), STUDY)
+        for wanted in ("title", "question"):
+            if wanted not in common:
+                raise Malformed(self.source, ("study",), wanted, "is missing", f'add {wanted} = "..."')
+        told = {key: common.pop(key, "") for key in ("title", "question", "source")}
+        races: list[PlannedRace] = []
+        published: dict[str, Published] = {}
+        for number, table in enumerate(groups):
+            where = ("races", number)
+            group = self._table(table, where)
+            merged = {**common, **self._values(group, where, GROUP, ("except", "published"))}
+            merged.setdefault("name", f"races {number + 1}")
+            if "published" in group:
+                printed = self._table(group["published"], (*where, "published"))
+                inside = (*where, "published")
+                found = self._values(printed, inside, PUBLISHED, ("ratios",), scaled=False)
+                self.source.value({"ratios": {}, **printed}, inside, "ratios", ratios)
+                published[merged["name"]] = Published(*(found.get(key, "") for key in PUBLISHED))
+            races += self._grid(group, where, merged)
+        return Study(self.source.path.stem, **told, scale=self.scale, races=tuple(races), published=published)
+
+    def _table(self, value: Any, where: tuple[Any, ...]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Malformed(self.source, where, "", "is missing or no table", MORE)
+        return value
+
+    def _values(self, table: dict[str, Any], where: tuple[Any, ...], readers: Mapping[str, Any],
+                more: tuple[str, ...] = (), scaled: bool = True) -> dict[str, Any]:
+        """What the table says, and over that what it says for the scale."""
+        allowed = tuple(readers) + more + (("scale",) if scaled else ())
+        self.source.only(table, where, allowed)
+        found = {key: self.source.value(table, where, key, reader) for key, reader in readers.items() if key in table}
+        other = table.get("scale", {}).get(self.scale) if scaled and isinstance(table.get("scale"), dict) else None
+        if other is not None:
+            inside = (*where, "scale", self.scale)
+            self.source.only(self._table(other, inside), inside, tuple(readers))
+            found.update({key: self.source.value(other, inside, key, reader) for key, reader in readers.items()
+                          if key in other})
+        return found
+
+    def _grid(self, group: dict[str, Any], where: tuple[Any, ...], merged: dict[str, Any]) -> Iterator[PlannedRace]:
+        """Every combination, with a reason for those that are left out."""
+        if not merged.get("models"):
+            raise Malformed(self.source, where, "models", "is missing", 'add models = ["resnet18"]')
+        if len(merged.get("contenders", ())) < 2:
+            raise Malformed(self.source, where, "contenders", "names fewer than two",
+                            'add contenders = ["torch:eager", "tensorflow:graph"], here or in [study]')
+        for key, reader in (("models", models.find), ("contenders", Contender.parse)):
+            for name in merged[key]:
+                self.source.told(where, key, reader, name)
+        exceptions = group.get("except", [])
+        if not isinstance(exceptions, list):
+            raise Malformed(self.source, where, "except", "should be a list", MORE)
+        exceptions = [self.source.table(each, (*where, "except"), EXCEPT) for each in exceptions]
+        fixed = {each.name: merged[each.name] for each in fields(PlannedRace) if each.name in merged}
+        axes = (merged["models"], merged.get("inputs", (None,)), merged.get("batches", (None,)),
+                merged.get("devices", (merged.get("device", "cpu"),)),
+                merged.get("regimes", (merged.get("regime", "matched"),)))
+        for model, shape, batch, device, regime in itertools.product(*axes):
+            at = {"model": model, "input": shape, "batch": batch, "device": device, "regime": regime}
+            told = next((each["reason"] for each in exceptions
+                         if all(at[key] == value for key, value in each.items() if key != "reason")), "")
+            settled = {**fixed, "group": merged["name"], "tasks": merged.get("tasks", ("train",)), "model": model,
+                       "shape": shape, "batch": batch, "device": device, "regime": regime}
+            yield PlannedRace(**settled, skip=told or _cannot(model, shape, merged.get("classes"), device),
+                              published=_printed(group, model, shape, batch))
+
+
+def _names(table: Any) -> list[str]:
+    return list(table) if isinstance(table, dict) else []
+
+
+def _cannot(model: str, shape: tuple[int, ...] | None, classes: int | None, device: str) -> str:
+    """Why this machine cannot run it, or ""."""
+    if device.startswith("cuda") and not machine.gpus():
+        return "no NVIDIA GPU here"
+    try:
+        models.find(model).graph(shape, classes)
+    except (ModelError, UsageError) as error:
+        return str(error).partition("\n")[0]
+    return ""
+
+
+def _printed(group: dict[str, Any], model: str, shape: tuple[int, ...] | None, batch: int | None) -> float | str | None:
+    """The published figure of a race."""
+    ratios = group.get("published", {}).get("ratios", {})
+    size = "x".join(map(str, shape)) if shape else ""
+    found = ratios.get(model, {}).get(size, {}).get(str(batch))
+    return found if isinstance(found, str) else None if found is None else float(found)

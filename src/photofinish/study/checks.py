@@ -1,0 +1,135 @@
+"""Reading the values of a study file, and saying where in it one is wrong."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from photofinish.errors import UsageError, unknown
+
+Where = tuple[Any, ...]  # the tables down to a key: ("races", 0, "scale", "small")
+Reader = Callable[[Any], Any]  # raises ValueError (what it should be) or UsageError (a name that is none)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A study file, to say the lines of."""
+
+    path: Path
+    words: str
+
+    def line(self, where: Where, key: str) -> int:
+        """Of the key in that table; of the table if it is not written as `key = ...` there; else 1."""
+        names = [each for each in where if isinstance(each, str)]
+        number = next((each for each in where if isinstance(each, int)), 0)
+        best, seen, inside = 1, -1, not where
+        for count, words in enumerate(self.words.splitlines(), 1):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", words)
+            if header and "=" not in words.partition("]")[0]:
+                path = [each.strip().strip('"') for each in header.group(1).split(".")]
+                seen += path == names[:1]
+                inside = path == names and seen in (number, -1 if len(names) == 1 else number)
+                best = count if inside else best
+            elif inside and key and re.match(rf'\s*"?{re.escape(key)}"?\s*=', words):
+                return count
+        return best
+
+    def only(self, table: dict[str, Any], where: Where, allowed: Sequence[str]) -> None:
+        """Raises Malformed for a key that does not belong there, with the nearest that does."""
+        for key in table:
+            if key not in allowed:
+                wrong = unknown("key here", key, allowed)
+                raise Malformed(self, where, key, wrong.message, wrong.hint)
+
+    def value(self, table: dict[str, Any], where: Where, key: str, reader: Reader) -> Any:
+        return self.told(where, key, reader, table[key])
+
+    def table(self, given: Any, where: Where, readers: dict[str, Reader]) -> dict[str, Any]:
+        """An inline table, such as an exception; it needs a reason."""
+        if not isinstance(given, dict) or "reason" not in given:
+            raise Malformed(self, where[:-1], where[-1], "is a list of tables that have a reason",
+                            'write { model = "vgg16", batch = 32, reason = "..." }')
+        self.only(given, where, tuple(readers))
+        return {key: self.told(where[:-1], where[-1], readers[key], value) for key, value in given.items()}
+
+    def told(self, where: Where, key: str, reader: Reader, value: Any) -> Any:
+        """What the reader makes of the value; its complaint as Malformed, at the key."""
+        try:
+            return reader(value)
+        except UsageError as wrong:
+            raise Malformed(self, where, key, wrong.message, wrong.hint) from wrong
+        except ValueError as wrong:
+            raise Malformed(self, where, key, f"should be {wrong}", "see docs/reference/studies.md") from wrong
+
+
+class Malformed(UsageError):
+    """What is wrong in a study file, with file, line and key."""
+
+    def __init__(self, source: Source, where: Where, key: str, message: str, hint: str) -> None:
+        line = source.line(where, key)
+        named = ".".join(str(each) for each in (*where, key) if isinstance(each, str) and each)
+        super().__init__(f"{source.path}, line {line}: {named}: {message}", hint)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"a text, not {value!r}")
+    return value
+
+
+def many(reader: Reader) -> Reader:
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not value:
+            raise ValueError(f"a list with something in it, not {value!r}")
+        return tuple(map(reader, value))
+    return read
+
+
+def choice(what: str, choices: Sequence[str]) -> Reader:
+    def read(value: Any) -> str:
+        if text(value) not in choices:
+            raise unknown(what, value, choices)
+        return str(value)
+    return read
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """"3x224x224", as --input takes it; a length may be a number."""
+    words = str(value).lower().split("x") if isinstance(value, (str, int)) and not isinstance(value, bool) else [""]
+    if not all(word.isdigit() and int(word) for word in words):
+        raise ValueError(f'a size such as "3x224x224" or 128, not {value!r}')
+    return tuple(map(int, words))
+
+
+def count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"a whole number from 1 on, not {value!r}")
+    return value
+
+
+def seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ValueError(f"seconds, not {value!r}")
+    return float(value)
+
+
+def fraction(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise ValueError(f"a fraction such as 0.02, not {value!r}")
+    return float(value)
+
+
+def ratios(value: Any) -> Any:
+    """Model -> input -> batch -> a ratio, or words such as "out of memory"."""
+    rows = [batches for inputs in _tables(value) for batches in _tables(inputs)]
+    for figure in (each for batches in rows for each in _tables(batches)):
+        if isinstance(figure, bool) or not isinstance(figure, (str, int, float)) or figure in (0, ""):
+            raise ValueError(f"ratios by model, input and batch, not {figure!r}")
+    return value
+
+
+def _tables(value: Any) -> list[Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"tables by model, input and batch, not {value!r}")
+    return list(value.values())

@@ -1,0 +1,67 @@
+"""Running a study: its races one after the other in random order, each settled in the store when it is done, so that
+whatever stops it loses at most the race it was in."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from photofinish import api
+from photofinish.errors import UsageError
+from photofinish.runner.session import judged
+from photofinish.store import Store
+from photofinish.study import PlannedRace, Settled, Study
+from photofinish.values import Progress
+
+Listener = Callable[[Progress], None]
+
+
+def outcome(study: Study, store: Path | str | None = None) -> list[Settled]:
+    """What the store knows of the study's races, in the order of the file."""
+    return _outcome(study, _open(store))
+
+
+def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = None, seed: int | None = None,
+        listener: Listener | None = None, environments: Sequence[str] = (),
+        make_environments: bool | None = None) -> list[Settled]:
+    """Runs what is not settled yet and returns what became of all; `only` keeps races whose title has each of these
+    words. The order is drawn from `seed`, so that no model always runs on the warmed-up machine.
+
+    Raises Interrupted (Ctrl-C): what was settled stays, and running again goes on from there.
+    """
+    kept = _open(store)
+    pending = [each.planned for each in _outcome(study, kept) if each.pending and _wanted(each.planned, only)]
+    random.Random(seed).shuffle(pending)
+    tell = listener or (lambda progress: None)
+    for number, planned in enumerate(pending, 1):
+        tell(Progress("plan", f"race {number} of {len(pending)}: {planned.title}", done=number - 1, total=len(pending)))
+        try:
+            found = api.race(
+                planned.model, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
+                classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
+                threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
+                launches=planned.launches, store=store, listener=listener, environments=environments,
+                make_environments=make_environments, command=f"photofinish study run {study.name}")
+        except UsageError as error:
+            kept.settle(planned.key, reason=error.message)
+        else:
+            kept.settle(planned.key, found[0].race.id.rpartition("-")[0])
+    return _outcome(study, kept)
+
+
+def _open(store: Path | str | None) -> Store:
+    return Store(Path(store) if store is not None else api.DEFAULT_STORE)
+
+
+def _wanted(planned: PlannedRace, only: Sequence[str]) -> bool:
+    return all(word.lower() in f"{planned.group} {planned.title}".lower() for word in only)
+
+
+def _outcome(study: Study, store: Store) -> list[Settled]:
+    settled = store.settled()
+    races = {session: ids for session, _, ids in store.sessions()}
+    found = []
+    for planned in study.races:
+        session, reason = settled.get(planned.key, ("", ""))
+        results = tuple(judged(store.read(each)) for each in races.get(session, ()))
+        found.append(Settled(planned, results, planned.skip or reason))
+    return found

@@ -1,0 +1,164 @@
+"""Studies on the fake framework: planned, run, killed, resumed, and what a malformed file is told."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from photofinish import study, study_run
+from photofinish.errors import UsageError
+from photofinish.reports.json import schema
+from photofinish.reports.study import as_json, document, plan
+
+TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
+FILE = f'''[study]
+title = "A small study"
+question = "Does the batch matter?"
+contenders = ["fake:steady[step=0.001]", "fake:steady[step=0.002]"]
+launches = 2
+budget = 5
+
+[study.scale.small]
+launches = 1
+
+[[races]]
+name = "by batch"
+models = ["{TINY}"]
+batches = [8, 16, 32]
+except = [{{ batch = 32, reason = "too long here" }}]
+
+[races.scale.small]
+batches = [8]
+
+[races.published]
+source = "a figure"
+a = "fake:steady[step=0.001]"
+b = "fake:steady[step=0.002]"
+
+[[races]]
+name = "inference"
+models = ["{TINY}", "digits_cnn"]
+tasks = ["infer"]
+batches = [9]
+except = [{{ model = "digits_cnn", reason = "it takes long to certify" }}]
+device = "cpu"
+'''
+KILLS = 8
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_grid_is_planned_with_its_exceptions(file: Path) -> None:
+    found = study.read(file)
+    assert [(each.group, each.batch, each.skip) for each in found.races] == [
+        ("by batch", 8, ""), ("by batch", 16, ""), ("by batch", 32, "too long here"),
+        ("inference", 9, ""), ("inference", 9, "it takes long to certify")]
+    assert len({each.key for each in found.races}) == 5
+    assert {each.launches for each in found.races} == {2}
+    small = study.read(file, "small")
+    assert [each.batch for each in small.races] == [8, 9, 9] and {each.launches for each in small.races} == {1}
+
+
+def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
+    found = study.read(file, "small")
+    assert [each.pending for each in study_run.outcome(found, tmp_path / "store")] == [True, True, False]
+    first = study_run.run(found, only=["by batch"], store=tmp_path / "store")
+    assert [bool(each.results) for each in first] == [True, False, False]
+    second = study_run.run(found, store=tmp_path / "store")
+    assert [bool(each.results) for each in second] == [True, True, False]
+    assert first[0].results[0].race.id == second[0].results[0].race.id
+    told = as_json(found, second)
+    jsonschema.validate(told, schema("study"))
+    assert told["races"][0]["results"][0]["verdict"]["verdict"] in ("FASTER", "UNDECIDED")
+    assert document(found, second).subtitle == "2 of 3 races run, 1 left out"
+    assert document(found, first).sections[0].blocks[0].label == "NOT COMPLETE"  # type: ignore[union-attr]
+    assert plan(found, second).sections
+
+
+def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "impossible.toml"
+    path.write_text(FILE.replace('device = "cpu"', 'optimizer = "sgdd"'))
+    found = study.read(path, "small")
+    settled = study_run.run(found, only=["inference"], store=tmp_path / "store")
+    assert "sgdd" in settled[1].reason and not settled[1].pending
+
+
+def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Path, tmp_path: Path) -> None:
+    """Of the whole process group, workers included."""
+    store, chance = tmp_path / "store", random.Random(5)
+    command = [sys.executable, "-m", "photofinish", "study", "run", str(file), "--scale", "small", "--quiet", "--json",
+               "--store", str(store)]
+    for _ in range(KILLS):
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(chance.uniform(0.2, 1.6))
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    before = {each.planned.key: each.results for each in study_run.outcome(study.read(file, "small"), store)
+              if each.results}
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [each["state"] for each in told["races"]] == ["done", "done", "left out: it takes long to certify"]
+    after = {each["key"]: each["results"] for each in told["races"]}
+    for key, results in before.items():
+        assert [each.race.id for each in results] == [each["id"] for each in after[key]]
+
+
+MUTATIONS = [
+    ("[study]", "[stduy]"), ("title =", "titel ="), ('title = "A small study"', ""), ("question =", "qestion ="),
+    ('title = "A small study"', "title = 3"), ("launches = 2", "launches = 0"), ("launches = 2", "launches = 'two'"),
+    ("launches = 2", "lanches = 2"), ("launches = 2", "launches = true"), ("budget = 5", "budget = -5"),
+    ("budget = 5", 'budget = "5"'), ("budget = 5", "budgte = 5"), ("[study.scale.small]", "[study.sacle.small]"),
+    ("launches = 1", "launches = 1.5"), ("launches = 1", "lunches = 1"), ("[[races]]", "[races]"),
+    ("[[races]]", "[[rases]]"), ('name = "by batch"', "name = 7"), ('name = "by batch"', 'nmae = "by batch"'),
+    ("models = [", "modles = ["), (f'models = ["{TINY}"]', "models = []"), (f'models = ["{TINY}"]', 'models = "x"'),
+    ('"digits_cnn"', '"digits_cnm"'), ('"digits_cnn"', "8"), ("batches = [8, 16, 32]", "batches = [8, 0]"),
+    ("batches = [8, 16, 32]", "batches = 8"), ("batches = [8, 16, 32]", 'batches = ["8"]'),
+    ("batches = [8, 16, 32]", "bathces = [8]"), ("except = [", "exept = ["), ("batch = 32, reason", "batch = 32, resaon"),
+    ('reason = "too long here"', "reason = 1"), ("batch = 32,", "batches = 32,"), ("batch = 32,", 'batch = "32",'),
+    ('except = [{ batch = 32, reason = "too long here" }]', "except = 3"), ("[races.scale.small]", "[races.scael.small]"),
+    ("[races.published]", "[races.publisht]"), ('source = "a figure"', "source = []"), ('a = "fake', 'aa = "fake'),
+    ('tasks = ["infer"]', 'tasks = ["infre"]'), ('tasks = ["infer"]', 'tasks = "infer"'),
+    ('tasks = ["infer"]', "tasks = []"), ('device = "cpu"', "device = 0"), ('device = "cpu"', 'devise = "cpu"'),
+    ('device = "cpu"', 'regime = "machted"'), ('device = "cpu"', 'inputs = ["3xa"]'), ('device = "cpu"', "inputs = [0]"),
+    ('device = "cpu"', "precision = 2"), ('device = "cpu"', "margin = 0"), ('device = "cpu"', "classes = -1"),
+    ("contenders = [", "contender = ["), ('contenders = ["fake:steady[step=0.001]", ', "contenders = ["),
+    ('"fake:steady[step=0.001]", "', '"fake:steady[step=0.001", "'), ("question = ", "question "),
+    ("[races.published]", "[races.published]\nratios = 3"), ("[races.published]", "[races.published]\nratios.x.y.z = []"),
+]
+
+
+@pytest.mark.parametrize(("written", "instead"), MUTATIONS, ids=lambda each: each[:40])
+def test_a_malformed_study_is_told_where(tmp_path: Path, written: str, instead: str) -> None:
+    assert FILE.count(written)
+    path = tmp_path / "broken.toml"
+    path.write_text(FILE.replace(written, instead, 1))
+    with pytest.raises(UsageError) as refused:
+        study.read(path, "small")
+    assert str(path) in refused.value.message and "line" in refused.value.message and refused.value.hint
+
+
+def test_names_are_told_the_nearest(file: Path) -> None:
+    for name, scale, said in (("asu-2032", "", "asu-2023"), (str(file), "smal", "small"), ("no.toml", "", "asu-2023")):
+        with pytest.raises(UsageError, match=said):
+            study.find(name, scale)
+
+
+@pytest.mark.parametrize("name", study.builtin())
+@pytest.mark.parametrize("scale", ["", "small"])
+def test_the_built_in_studies_can_be_planned(name: str, scale: str) -> None:
+    found = study.find(name, scale)
+    assert found.question.endswith("?") and found.races
+    assert all(each.published is not None for each in found.races if each.group in found.published)
