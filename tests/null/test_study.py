@@ -101,7 +101,8 @@ def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Pa
     command = [sys.executable, "-m", "photofinish", "study", "run", str(file), "--scale", "small", "--quiet", "--json",
                "--store", str(store)]
     for _ in range(KILLS):
-        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   start_new_session=True)
         time.sleep(chance.uniform(0.2, 1.6))
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
@@ -126,17 +127,21 @@ MUTATIONS = [
     ("models = [", "modles = ["), (f'models = ["{TINY}"]', "models = []"), (f'models = ["{TINY}"]', 'models = "x"'),
     ('"digits_cnn"', '"digits_cnm"'), ('"digits_cnn"', "8"), ("batches = [8, 16, 32]", "batches = [8, 0]"),
     ("batches = [8, 16, 32]", "batches = 8"), ("batches = [8, 16, 32]", 'batches = ["8"]'),
-    ("batches = [8, 16, 32]", "bathces = [8]"), ("except = [", "exept = ["), ("batch = 32, reason", "batch = 32, resaon"),
+    ("batches = [8, 16, 32]", "bathces = [8]"), ("except = [", "exept = ["),
+    ("batch = 32, reason", "batch = 32, resaon"),
     ('reason = "too long here"', "reason = 1"), ("batch = 32,", "batches = 32,"), ("batch = 32,", 'batch = "32",'),
-    ('except = [{ batch = 32, reason = "too long here" }]', "except = 3"), ("[races.scale.small]", "[races.scael.small]"),
+    ('except = [{ batch = 32, reason = "too long here" }]', "except = 3"),
+    ("[races.scale.small]", "[races.scael.small]"),
     ("[races.published]", "[races.publisht]"), ('source = "a figure"', "source = []"), ('a = "fake', 'aa = "fake'),
     ('tasks = ["infer"]', 'tasks = ["infre"]'), ('tasks = ["infer"]', 'tasks = "infer"'),
     ('tasks = ["infer"]', "tasks = []"), ('device = "cpu"', "device = 0"), ('device = "cpu"', 'devise = "cpu"'),
-    ('device = "cpu"', 'regime = "machted"'), ('device = "cpu"', 'inputs = ["3xa"]'), ('device = "cpu"', "inputs = [0]"),
+    ('device = "cpu"', 'regime = "machted"'), ('device = "cpu"', 'inputs = ["3xa"]'),
+    ('device = "cpu"', "inputs = [0]"),
     ('device = "cpu"', "precision = 2"), ('device = "cpu"', "margin = 0"), ('device = "cpu"', "classes = -1"),
     ("contenders = [", "contender = ["), ('contenders = ["fake:steady[step=0.001]", ', "contenders = ["),
     ('"fake:steady[step=0.001]", "', '"fake:steady[step=0.001", "'), ("question = ", "question "),
-    ("[races.published]", "[races.published]\nratios = 3"), ("[races.published]", "[races.published]\nratios.x.y.z = []"),
+    ("[races.published]", "[races.published]\nratios = 3"),
+    ("[races.published]", "[races.published]\nratios.x.y.z = []"),
 ]
 
 
