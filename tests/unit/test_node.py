@@ -1,6 +1,7 @@
 """Workers in JavaScript: their arrays, their rule of warming up, how they are started and what npm is asked for."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from photofinish.environments import Environment, FrameworkInfo, Missing, Recipe, headers, npm, own, resolve, start
 from photofinish.environments.choice import GIVEN, Choice, _lacking
+from photofinish.layers import KINDS
 from photofinish.measure.warm import settled
 from photofinish.runner.parcel import PACKAGE, pack
 from photofinish.values import Contender
@@ -152,3 +154,15 @@ def test_without_node_the_reason_and_the_cure_are_told(delta: None, monkeypatch:
     monkeypatch.setattr("photofinish.environments.choice.DEBIAN", {"no-such-node": "nodejs"})
     found = _lacking(CONTENDER)
     assert found is not None and "no-such-node" in found.reason and "apt-get install nodejs" in found.cure
+
+
+def test_what_a_part_in_javascript_says_it_makes_are_its_rules() -> None:
+    """Read without Node.js, as the support matrix is."""
+    part = headers.FOLDER / "_tfjs"
+    rules = [kind for path in part.glob("*.mjs")
+             for table in re.findall(r"^export const (?:RULES|LOSSES) = \{(.*?)^?\};$", path.read_text(), re.M | re.S)
+             for kind in re.findall(r"\b([A-Z]\w+):", table)]
+    told = json.loads((part / "support.json").read_text())
+    assert sorted(rules) == sorted([*told["native"], *told["lowered"]])
+    assert sorted([*rules, *told["absent"]]) == sorted(KINDS)
+    assert all(told["lowered"].values()) and all(told["absent"].values())

@@ -14,7 +14,7 @@
  *   gradients(batch)                "loss", "output/<tensor>", "gradient/<parameter>"
  *   probe(name, arrays)             "matmul", "conv" or "multiply" of the arrays a and b: an array
  *   evidence()                      what can be seen of the mode being real
- *   dispose()                       frees what it holds; it may be left out
+ *   free(batch), dispose()           gives back what was fed, or all it holds; they may be left out
  */
 
 /** The framework cannot do that; the message is the reason. */

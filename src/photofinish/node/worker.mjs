@@ -83,12 +83,24 @@ const REQUESTS = ["load", "build", "weights", "warm", "block", "predict", "verb"
 const VERBS = {
   put: async (contestant, arrays) => (await contestant.put(arrays), {}),
   get: (contestant) => contestant.get(),
-  infer: async (contestant, batch) => contestant.read(await contestant.infer(await contestant.feed(batch))),
-  train_step: async (contestant, batch) => contestant.read(await contestant.trainStep(await contestant.feed(batch))),
-  gradients: async (contestant, batch) => contestant.gradients(await contestant.feed(batch)),
+  infer: fed(async (contestant, batch) => contestant.read(await contestant.infer(batch))),
+  train_step: fed(async (contestant, batch) => contestant.read(await contestant.trainStep(batch))),
+  gradients: fed((contestant, batch) => contestant.gradients(batch)),
   ...Object.fromEntries(["matmul", "conv", "multiply"].map((name) => [name,
     async (contestant, arrays) => ({ result: await contestant.probe(name, arrays) })])),
 };
+
+/** What is done with a batch that is fed for it and freed again. */
+function fed(act) {
+  return async (contestant, arrays) => {
+    const batch = await contestant.feed(arrays);
+    try {
+      return await act(contestant, batch);
+    } finally {
+      contestant.free?.(batch);
+    }
+  };
+}
 
 /** How many threads work while a matrix product repeats: measure/probes.py says what the figures are. */
 async function threads(contestant, operands) {
