@@ -34,7 +34,7 @@ export class Contestant {
   constructor(setup) {
     if (setup.mode !== "wasm") throw new Unsupported(`TensorFlow.js has no mode ${setup.mode} here`);
     if (setup.device !== "cpu") throw new Unsupported(`TensorFlow.js has no device ${setup.device} here`);
-    if (setup.precision !== "float32") throw new Unsupported(`TensorFlow.js computes in float32, not ${setup.precision}`);
+    if (setup.precision !== "float32") throw new Unsupported(`it computes in float32, not ${setup.precision}`);
     chosen(setup, {});
     this.setup = setup;
   }

@@ -73,7 +73,8 @@ function entries(file) {
     const [name, extra, comment] = [28, 30, 32].map((field) => directory.readUInt16LE(offset + field));
     const from = offset + 46 + name;
     found.push({ name: directory.toString("utf8", offset + 46, from),
-      ...places([24, 20, 42].map((field) => directory.readUInt32LE(offset + field)), directory.subarray(from, from + extra)) });
+      ...places([24, 20, 42].map((field) => directory.readUInt32LE(offset + field)),
+        directory.subarray(from, from + extra)) });
     offset = from + extra + comment;
   }
   return found;
@@ -84,7 +85,8 @@ function places(fields, extra) {
   let field = 0;
   while (field < extra.length && extra.readUInt16LE(field) !== 1) field += 4 + extra.readUInt16LE(field + 2);
   field += 4;
-  const [size, , at] = fields.map((value) => value === LARGEST ? Number(extra.readBigUInt64LE((field += 8) - 8)) : value);
+  const [size, , at] = fields.map((value) => value === LARGEST
+    ? Number(extra.readBigUInt64LE((field += 8) - 8)) : value);
   return { size, at };
 }
 

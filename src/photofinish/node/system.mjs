@@ -57,7 +57,8 @@ export function secondsOfThreads() {
     threads = readdirSync("/proc/self/task");
   } catch { /* not Linux */ }
   const seconds = threads.map((thread) => [thread, contents(`/proc/self/task/${thread}/schedstat`)]);
-  return new Map(seconds.filter(([, text]) => text).map(([thread, text]) => [thread, Number(text.split(" ")[0]) / 1e9]));
+  return new Map(seconds.filter(([, text]) => text)
+    .map(([thread, text]) => [thread, Number(text.split(" ")[0]) / 1e9]));
 }
 
 function contents(path) {

@@ -29,7 +29,8 @@ function averagePool({ layer }, x) {
   const image = reached(layer, x.tensor, 0);
   const mean = tf.avgPool(image, layer.kernel, layer.stride, "valid");
   if (image === x.tensor) return x.with(mean);
-  return x.with(tf.mul(mean, tf.tensor(shares(layer, x.tensor.shape, mean.shape), [1, mean.shape[1], mean.shape[2], 1])));
+  const factors = shares(layer, x.tensor.shape, mean.shape);
+  return x.with(tf.mul(mean, tf.tensor(factors, [1, mean.shape[1], mean.shape[2], 1])));
 }
 
 /** What a mean over whole windows is to be multiplied by, to be one over what counts of them. */
@@ -50,7 +51,8 @@ function binned(tensor, axis, count) {
   const bins = Array.from({ length: count }, (_, i) => {
     const start = Math.floor(i * size / count);
     const begin = tensor.shape.map((__, each) => each === axis ? start : 0);
-    const shape = tensor.shape.map((length, each) => each === axis ? Math.ceil((i + 1) * size / count) - start : length);
+    const shape = tensor.shape.map((length, each) => each === axis ? Math.ceil((i + 1) * size / count) - start
+      : length);
     return tf.mean(tf.slice(tensor, begin, shape), axis, true);
   });
   return tf.concat(bins, axis);

@@ -7,8 +7,8 @@ import { Value } from "./value.mjs";
 function direction(use, x, prefix, cell) {
   const [batch, length, channels] = x.tensor.shape;
   const names = ["input_bias", "bias"].map((own) => prefix + own).filter((own) => use.has(own));
-  const inputs = tf.add(tf.matMul(tf.reshape(x.tensor, [-1, channels]), use.variable(`${prefix}input_weight`), false, true),
-    use.variable(names[0]));
+  const rows = tf.reshape(x.tensor, [-1, channels]);
+  const inputs = tf.add(tf.matMul(rows, use.variable(`${prefix}input_weight`), false, true), use.variable(names[0]));
   const steps = tf.unstack(tf.reshape(inputs, [batch, length, -1]), 1);
   const weight = use.variable(`${prefix}recurrent_weight`);
   const bias = use.has(`${prefix}recurrent_bias`) ? use.variable(`${prefix}recurrent_bias`) : null;

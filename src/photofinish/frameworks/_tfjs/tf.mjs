@@ -20,8 +20,10 @@ export async function start() {
 
 /** What each place of the kernel saw of an image: for every window the value there. */
 function seen(image, info, row, column) {
-  return tf.stridedSlice(image, [0, row, column, 0], [info.batchSize, row + (info.outHeight - 1) * info.strideHeight + 1,
-    column + (info.outWidth - 1) * info.strideWidth + 1, info.inChannels], [1, info.strideHeight, info.strideWidth, 1]);
+  const down = row + (info.outHeight - 1) * info.strideHeight + 1;
+  const across = column + (info.outWidth - 1) * info.strideWidth + 1;
+  return tf.stridedSlice(image, [0, row, column, 0], [info.batchSize, down, across, info.inChannels],
+    [1, info.strideHeight, info.strideWidth, 1]);
 }
 
 function places({ filterHeight, filterWidth }) {
@@ -43,9 +45,9 @@ function weightGradient({ inputs: { x, dy }, attrs: { strides, pad, dimRoundingM
 }
 
 /**
- * The gradient of a pool without padding. The backend's own kernel (4.22.0) gives windows that hold negative values alone
- * no gradient (test_layers saw it): of such images it is made of a mask for each place of the window, the first that
- * holds the maximum.
+ * The gradient of a pool without padding. The backend's own kernel (4.22.0) gives windows that hold negative values
+ * alone no gradient (test_layers saw it): of such images it is made of a mask for each place of the window, the first
+ * that holds the maximum.
  */
 function poolGradient(call, own) {
   const { inputs: { dy, input }, attrs: { filterSize, strides, pad, dimRoundingMode } } = call;
