@@ -13,6 +13,7 @@ export async function start() {
   await tf.ready();
   if (tf.getKernel("Conv2DBackpropFilter", "wasm")) return;
   tf.registerKernel({ kernelName: "Conv2DBackpropFilter", backendName: "wasm", kernelFunc: weightGradient });
+  tf.registerKernel({ kernelName: "UnsortedSegmentSum", backendName: "wasm", kernelFunc: segmentSum });
   const own = tf.getKernel("MaxPoolGrad", "wasm");
   tf.unregisterKernel("MaxPoolGrad", "wasm");
   tf.registerKernel({ ...own, kernelFunc: (call) => poolGradient(call, own.kernelFunc) });
@@ -41,6 +42,15 @@ function weightGradient({ inputs: { x, dy }, attrs: { strides, pad, dimRoundingM
     const products = places(info).map(([row, column]) => tf.matMul(
       tf.reshape(seen(image, info, row, column), [-1, info.inChannels]), arrived, true));
     return tf.reshape(tf.stack(products), filterShape);
+  });
+}
+
+/** The gradient of a lookup in a table: a product with one-hot vectors adds up what the rows received. */
+function segmentSum({ inputs: { x, segmentIds }, attrs: { numSegments } }) {
+  return tf.tidy(() => {
+    const chosen = tf.cast(tf.oneHot(segmentIds, numSegments), "float32"); // the backend makes integers of either type
+    const sums = tf.matMul(chosen, tf.reshape(x, [x.shape[0], -1]), true);
+    return tf.reshape(sums, [numSegments, ...x.shape.slice(1)]);
   });
 }
 
