@@ -21,6 +21,7 @@ HANDICAP = 0.03
 ERROR_RATE = 0.05  # what a verdict states of itself
 SURPRISE = 0.01  # more false verdicts than happen by chance in one self-test of a hundred fail it
 PATIENCE = 4  # times the budget of a placebo goes to the planted race: its interval must tell 3 % from nothing
+USUAL = ("torch", "tensorflow")  # the frameworks that are taken first where they are installed
 SILENCE = 40.0  # seconds after which the planted hang counts as one
 FAULTS = {"crash": "crash", "hang": "hang", "memory": "out of memory", "nan": "nan"}
 
@@ -51,27 +52,40 @@ class SelfTest:
 
 def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget: float = 60.0,
         listener: Callable[[Progress], None] | None = None, own_environments: api.Places = (),
-        make_environments: bool | None = None) -> SelfTest:
+        make_environments: bool | None = None, thorough: bool = False) -> SelfTest:
     """Takes about ten minutes; `budget` seconds go to each placebo, four times that to the planted race.
 
-    `contenders` default to the first two modes of every framework that this Python has; `own_environments` and
-    `make_environments` are as in `api.race`. Raises UsageError.
+    `contenders` default to two frameworks that this Python has, one of them in its second mode, which most compile in;
+    to the first two modes of each with `thorough`. `own_environments` and `make_environments` are as in `api.race`.
+    Raises UsageError.
     """
     folder = Path(store) if store is not None else api.DEFAULT_STORE
     places = {"environments": own_environments, "make_environments": make_environments}
-    return _SelfTest(folder, tuple(contenders) or _default_contenders(), budget,
+    return _SelfTest(folder, tuple(contenders) or default_contenders(thorough), budget,
                      listener or (lambda progress: None), places).run()
 
 
-def _default_contenders() -> tuple[str, ...]:
+def default_contenders(thorough: bool) -> tuple[str, ...]:
+    """Of the frameworks that this Python has and that train. Raises UsageError if there is none."""
     here = [environments.frameworks()[each.framework] for each in environments.everybody()
             if isinstance(environments.own(each), environments.Environment)]
-    found = tuple(Contender(each.name, mode).name for each in here for mode in each.modes[:2]
-                  if each.tasks_of(mode) == environments.TASKS)
+    found = [names for each in sorted(here, key=_rank) if (names := _first_modes(each))]
     if not found:
         raise UsageError("no framework is installed for this Python",
                          "name contenders, and environments are made for them: photofinish selftest -c torch")
-    return found
+    if thorough:
+        return tuple(name for names in found for name in names)
+    return tuple(dict.fromkeys((found[0][0], found[:2][-1][-1])))
+
+
+def _rank(framework: environments.FrameworkInfo) -> int:
+    return USUAL.index(framework.name) if framework.name in USUAL else len(USUAL)
+
+
+def _first_modes(framework: environments.FrameworkInfo) -> list[str]:
+    """Its first two modes that train."""
+    return [Contender(framework.name, mode).name for mode in framework.modes
+            if framework.tasks_of(mode) == environments.TASKS][:2]
 
 
 class _SelfTest:

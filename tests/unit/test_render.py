@@ -90,6 +90,13 @@ def test_a_bound_that_excludes_one_is_never_rounded_to_it() -> None:
     assert ratio_with_interval(1.05, 1.003, 1.1) == ("1.050", "1.003", "1.100")
 
 
+def test_an_interval_of_many_powers_of_ten_is_not_written_out() -> None:
+    wild = Interval(1.05, 4e-13, 2.8e12)
+    assert write_column([1.0, wild], "ratio") == ["1.00\u00d7", "1.05\u00d7 (no telling yet)"]
+    assert write_column([wild, Interval(90.0, 80.0, 99.0)], "duration")[0] == "1.05 s (no telling yet)"
+    assert "(0 " in write(Interval(0.5, 0.0, 0.9), "percent")  # a share of nothing is a share
+
+
 @given(st.floats(1e-9, 1e9))
 def test_durations_stay_within_their_units(seconds: float) -> None:
     text = duration(seconds)

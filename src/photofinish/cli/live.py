@@ -1,7 +1,8 @@
 """What a long job shows meanwhile: a live view in a terminal, a line per event elsewhere.
 
 The screen is written when an event comes and at no other time (no refresh thread): events come between
-blocks, so that drawing never shares the machine with a measurement.
+blocks, and every few seconds from the wait for any other long request, so that drawing never shares the machine
+with a block.
 """
 
 import time
@@ -19,6 +20,7 @@ from photofinish.render.quantities import duration
 from photofinish.values import Progress
 
 KEPT_FAILURES = 4
+MOMENT = 1.0  # seconds between two drawings that only move the clock
 BAR = 20  # characters
 RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
 TITLES = {"environment": "Preparing", "making": "Preparing", "certify": "Certifying", "launch": "Racing",
@@ -37,6 +39,7 @@ class Watcher:
         self.estimates: dict[str, dict[str, float]] = {}
         self.failures: deque[str] = deque(maxlen=KEPT_FAILURES)
         self.told = ""
+        self.drawn = 0.0
         self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
 
     def __enter__(self) -> "Watcher":
@@ -50,12 +53,20 @@ class Watcher:
             self.live.stop()
 
     def __call__(self, progress: Progress) -> None:
+        if progress.stage == "waiting":
+            if time.monotonic() - self.drawn > MOMENT:
+                self._draw()
+            return
         news = progress.estimates if progress.estimates != self.estimates.get(progress.task) else {}
         self._remember(progress)
+        self._draw()
+        if not self.live and progress.stage in RARE:
+            self._tell(progress.text, news)
+
+    def _draw(self) -> None:
         if self.live:
             self.live.update(self.view(), refresh=True)
-        elif progress.stage in RARE:
-            self._tell(progress.text, news)
+            self.drawn = time.monotonic()
 
     def _remember(self, progress: Progress) -> None:
         self.latest = progress

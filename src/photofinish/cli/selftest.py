@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 Examples:
   photofinish selftest
   photofinish selftest -c torch:eager,torch:compile --budget 2m
+  photofinish selftest --thorough      (every installed framework: hours)
 
 \b
 Exit code: 0 passed, 1 something failed, 2 wrong use.""")
 @options.contenders
 @options.environments
+@click.option("--thorough", is_flag=True,
+              help="The first two modes of every installed framework, where no contenders are named.")
 @click.option("--budget", type=options.Duration(), default="60s", show_default=True,
               help="Time for each placebo; the planted race gets four times as much.")
 @options.store
 @options.as_json
 @options.quiet
 def command(contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-            budget: float, store: Path | None, as_json: bool, quiet: bool) -> int:
-    """Prove the instrument on this machine, in about ten minutes.
+            thorough: bool, budget: float, store: Path | None, as_json: bool, quiet: bool) -> int:
+    """Prove the instrument on this machine, in about ten minutes: with two installed frameworks, one of
+    them in its second mode, unless you name others.
 
     A contender raced against itself is not called faster; a planted slow-down is found and its size
     lies in the interval; a wrong model is refused and wrong numerics are seen; a hang, a crash, an
@@ -41,7 +45,7 @@ def command(contenders: tuple[str, ...], own_environments: tuple[str, ...], make
     from photofinish.values import to_json
     names = [contender.name for contender in expand(*contenders)]
     with output.watching(quiet) as listener:
-        found = instrument.run(store, names, budget, listener, own_environments, make_environments)
+        found = instrument.run(store, names, budget, listener, own_environments, make_environments, thorough)
     if as_json:
         click.echo(json.dumps({"passed": found.passed, **to_json(found)}, indent=2))
     else:

@@ -115,7 +115,7 @@ def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, s
 
 def _labelled(series: Series) -> str:
     value, low, high = ratio_with_interval(series.x[0], (series.low or series.x)[0], (series.high or series.x)[0])
-    return f"{value}  ({low}{DASH}{high})" if series.low else f"{series.x[0]:g}"
+    return f"{value}  ({low}{DASH}{high})" if series.low else f"{series.x[0]:.4g}"
 
 
 def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:

@@ -9,10 +9,13 @@ from photofinish.render.document import Cell, Interval, Quantity, Span, Text
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 DASH = "\N{EN DASH}"
+_UNTOLD = "no telling yet"
 
 _DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 _MINUTE = 60.0
+NO_TELLING = 100.0  # times that the ends of an interval are apart where it says nothing of the figure
+_POSITIVE = ("duration", "ratio", "rate")  # figures of which that can be said
 
 
 def digits(value: float, significant: int = 3) -> str:
@@ -118,13 +121,26 @@ def write_column(values: Sequence[Cell], hint: str) -> list[str]:
 
     def cell(value: Cell) -> str:
         if isinstance(value, Interval):
+            if not _shown(value, hint):
+                return f"{number(value.value)}{suffix} ({_UNTOLD})"
             return f"{number(value.value)}{suffix} ({number(value.low)}{DASH}{number(value.high)})"
         return number(value) + suffix if _numbers(value) else write(value, hint)  # type: ignore[arg-type]
     return [cell(value) for value in values]
 
 
 def _own_units(value: Interval, hint: str) -> str:
+    if not _shown(value, hint):
+        return f"{write(value.value, hint)} ({_UNTOLD})"
     return f"{write(value.value, hint)} ({write(value.low, hint)}{DASH}{write(value.high, hint)})"
+
+
+def tells(low: float, high: float) -> bool:
+    """Whether the interval of a positive figure says anything: two launches may give one of many powers of ten."""
+    return high <= NO_TELLING * low
+
+
+def _shown(value: Interval, hint: str) -> bool:
+    return hint not in _POSITIVE or tells(value.low, value.high)
 
 
 def _numbers(value: Cell) -> list[float]:
@@ -145,7 +161,7 @@ def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -
     size, name = _unit(leading, units)
     if hint == "duration" and max(positive) >= min(_MINUTE, 1000 * size):
         return None
-    widths = [value.high - value.low for value in values if isinstance(value, Interval)]
+    widths = [value.high - value.low for value in values if isinstance(value, Interval) and _shown(value, hint)]
     decimals = 2 if hint == "ratio" else _decimals(leading / size)
     if widths:  # show the interval itself with two digits or so, never more than it deserves
         decimals = min(6, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))

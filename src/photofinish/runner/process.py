@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from photofinish.runner.watchdog import MARK, kill_carriers
 
 PROTOCOL = 1
 KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
+TIMED = "block"  # the request beside which nothing of ours may run, not even a clock on the screen
 LINE_LIMIT = 64 * 1024 * 1024  # a worker that floods its output is cut off here,
 LOG_LIMIT = 256 * 1024 * 1024  # or here, if it floods its log
 LOG_KEPT = 64 * 1024  # bytes at the end of a log
 LOG_TAIL = 20
 MESSAGE_LIMIT = 2000  # characters
-LOOK = 5.0  # seconds between two looks at how long the log has become
+LOOK = 5.0  # seconds between two looks at how long the log has become, and two signs of life
 
 
 class WorkerFailed(Exception):
@@ -38,7 +40,9 @@ class WorkerProcess:
     a request runs, because only then is it awake."""
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path, mark: str,
-                 timeout: float = 60.0) -> None:
+                 timeout: float = 60.0, sign_of_life: Callable[[], None] = lambda: None) -> None:
+        """`sign_of_life` is called every few seconds while a request runs, unless it is a block."""
+        self._sign_of_life = sign_of_life
         self.log = log
         self.mark = mark
         self._buffer = bytearray()
@@ -66,7 +70,7 @@ class WorkerProcess:
             self._process.stdin.flush()
         except (BrokenPipeError, OSError):
             raise self._died() from None
-        reply = self._receive(timeout)
+        reply = self._receive(timeout, still=do == TIMED)
         if reply.get("ok") is not True:
             kind = reply.get("kind")
             message = str(reply.get("message", reply))[:MESSAGE_LIMIT]
@@ -134,7 +138,7 @@ class WorkerProcess:
         if self._buffer:
             raise self._failed("protocol", f"said something unasked: {bytes(self._buffer[:80])!r}")
 
-    def _receive(self, timeout: float) -> dict[str, Any]:
+    def _receive(self, timeout: float, still: bool = False) -> dict[str, Any]:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         deadline = time.monotonic() + timeout
@@ -147,6 +151,8 @@ class WorkerProcess:
             if self._log_size() > LOG_LIMIT:
                 raise self._failed("protocol", f"flooded its log with more than {LOG_LIMIT >> 20} MiB")
             if not select.select([descriptor], [], [], min(left, LOOK))[0]:
+                if not still:
+                    self._sign_of_life()
                 continue
             chunk = os.read(descriptor, 1 << 20)
             if not chunk:
