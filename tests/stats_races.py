@@ -36,6 +36,20 @@ class World:
         return [Block(number, turn, place, NAMES[place], "train", tuple(times[i][turn][place]), 0.1, 0, 0.0, 0.01)
                 for i, number in enumerate(numbers) for turn in range(self.rounds) for place in range(len(seconds))]
 
+    def grouped(self, noise: np.random.Generator, seconds: Sequence[float], groups: Sequence[Sequence[Sequence[int]]],
+                shift: float = 0.0) -> Race:
+        """A race whose launch i ran in `groups[i]`, each of places in `seconds`; whoever is in several has a process in
+        each. Every group but the first is `shift` slower (log time)."""
+        blocks = []
+        for number, launch in enumerate(groups, 1):
+            for group, places in enumerate(launch):
+                level = [seconds[place] * math.exp(shift if group else 0.0) for place in places]
+                blocks += [replace(block, contender=NAMES[places[block.position]], group=group)
+                           for block in self.blocks(noise, level, [number])]
+        return replace(self.race(noise, seconds, 0), blocks=tuple(blocks), launches=tuple(
+            Launch(number, 0, (), (), 10.0, tuple(tuple(NAMES[place] for place in places) for places in launch))
+            for number, launch in enumerate(groups, 1)))
+
     def race(self, noise: np.random.Generator, seconds: Sequence[float], launches: int, margin: float = 0.02) -> Race:
         """A race of as many contenders as there are `seconds`, certified, of `launches` launches."""
         names = NAMES[:len(seconds)]

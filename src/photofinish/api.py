@@ -28,6 +28,7 @@ from photofinish.runner.arrange import (
 )
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.runner.epochs import EpochSession
+from photofinish.runner.groups import default_room
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
@@ -54,17 +55,20 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
          weights: Path | str | None = None, optimizer: str = "", regime: str = "matched", device: str = "cpu",
          threads: int | None = None, budget: float = 300.0, precision: float = 0.01, margin: float = 0.02,
-         launches: int | None = None, certify: bool = True, store: Path | str | None = None,
-         seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
-         command: str | None = None, environments: Places = (), make_environments: bool | None = None,
-         data: str = "", epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
-         seeds: int | None = None) -> Outcome:
+         memory: int | None = None, time_all: bool = False, launches: int | None = None, certify: bool = True,
+         recertify: bool = False, store: Path | str | None = None, seed: int | None = None,
+         listener: Listener | None = None, timeout: float | None = None, command: str | None = None,
+         environments: Places = (), make_environments: bool | None = None, data: str = "", epochs: int | None = None,
+         target: float | None = None, tolerance: float = 0.01, seeds: int | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
     `shape` is channels first without the batch; `weights` a file of the user's own (drawn otherwise);
     `budget` in seconds for everything after set-up;
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
+    `memory` the bytes that the contenders of a launch may hold together (half of the machine's otherwise): a larger
+    field races in groups that share an anchor; `time_all` to time also those to the end that are more than 10 times
+    slower than the leader after the pilot; `recertify` to prove again what the store knows to be proven;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
     Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model),
@@ -105,15 +109,16 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                         skipped=skipped[each], environments=homes) for each in tasks}
     for begun in races.values():
         kept.begin(begun, session_name)
+    room = None if samples is not None else default_room() if memory is None else memory  # trainings are not divided
     with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout,
-                     given) as course:
+                     given, room) as course:
         for each, skips in skipped.items():
             for skip in skips:
                 course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
                                          skip.contender, each))
-        session = Session(course, kept, races, budget, precision, launches) if samples is None else \
+        session = Session(course, kept, races, budget, precision, launches, time_all) if samples is None else \
             EpochSession(course, kept, races, budget, samples, seeds or launches)
-        notary = Notary(course, kept) if certify else None
+        notary = Notary(course, kept, recertify) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)
         except KeyboardInterrupt:
@@ -138,13 +143,14 @@ class Verification:
 def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...] | None = None,
            classes: int | None = None, weights: Path | str | None = None, reduced: bool = False,
            regime: str = "matched", device: str = "cpu", threads: int | None = None,
-           store: Path | str | None = None, seed: int = 0, listener: Listener | None = None,
+           recertify: bool = False, store: Path | str | None = None, seed: int = 0, listener: Listener | None = None,
            timeout: float | None = None, environments: Places = (),
            make_environments: bool | None = None) -> Verification:
     """Certifies contenders without timing them; `weights` is a file of the user's own, to prove it with these;
     `reduced` takes the model at reduced depth and size; `environments` and `make_environments` are as in `race`.
 
-    Certificates earned before under the same conditions are taken from the store. Raises UsageError.
+    Certificates earned before under the same conditions are taken from the store, unless `recertify`.
+    Raises UsageError.
     """
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
     given = own_weights(weights, model, graph)
@@ -159,7 +165,7 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
 
     with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout,
                      given) as course:
-        notary = Notary(course, kept)
+        notary = Notary(course, kept, recertify)
         for number, entry in enumerate(entries, 1):
             course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))
             try:

@@ -111,6 +111,12 @@ def memory(root: Path) -> int | None:
     return None
 
 
+def usable_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that this process and its children may use: the machine's, or what a container allows of them."""
+    known = [each for each in (memory(root), limits(root)["memory"]) if each is not None]
+    return int(min(known)) if known else None
+
+
 def limits(root: Path) -> dict[str, float | int | None]:
     """What a container may use of it: cores ("cpus") and bytes ("memory"); None is no limit."""
     unified, cpu, mem = (_cgroup(root, controller) for controller in ("", "cpu", "memory"))

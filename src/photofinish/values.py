@@ -163,9 +163,9 @@ class Phase:
 class Block:
     """The timed steps of one contender in one round of one launch, one figure per step.
 
-    `position` is the place within the round (0 first); `resume` the untimed first step after being
-    woken; `faults` minor page faults over the timed steps; `cpu` own CPU seconds over them;
-    `foreign` the share of the machine's CPU time that others used meanwhile (None: not known).
+    `position` is the place within the round (0 first), `group` who of a launch was alive together (0 where all were);
+    `resume` the untimed first step after being woken; `faults` minor page faults over the timed steps; `cpu` own CPU
+    seconds over them; `foreign` the share of the machine's CPU time that others used meanwhile (None: not known).
     """
 
     launch: int
@@ -180,6 +180,7 @@ class Block:
     resume: float
     loss: Optional[float] = None
     repeated: bool = False
+    group: int = 0
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,8 @@ class Certificate:
     `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
     each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
     graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
-    is the proof of a contender that runs inference and nothing else.
+    is the proof of a contender that runs inference and nothing else. `created` is when it was earned (ISO 8601),
+    `reused` says that this was in an earlier race or `verify`.
     """
 
     contender: str
@@ -276,6 +278,8 @@ class Certificate:
     versions: Dict[str, str] = field(default_factory=dict)
     differences: Tuple[Tuple[str, str, str], ...] = ()
     forward_only: bool = False
+    created: str = ""
+    reused: bool = False
 
 
 @dataclass(frozen=True)
@@ -295,13 +299,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Launch:
-    """One fresh process per contender. `started` and `warmed` are the orders drawn for it."""
+    """One fresh process per contender. `started` and `warmed` are the orders drawn for it. `groups` are those who were
+    alive together where not all fitted in memory, one group after another: the anchor is in each, in a fresh process.
+    """
 
     number: int
     seed: int
     started: Tuple[str, ...]
     warmed: Tuple[str, ...]
     seconds: float = 0.0
+    groups: Tuple[Tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -314,13 +321,23 @@ class Skip:
 
 
 @dataclass(frozen=True)
+class Straggler:
+    """A contender that was timed no further: over `launches` launches it took `ratio` times as long as `leader`."""
+
+    contender: str
+    leader: str
+    ratio: float
+    launches: int
+
+
+@dataclass(frozen=True)
 class Race:
     """Everything recorded of one race: raw figures only, every summary is computed when read.
 
     `looks` are the numbers of launches after which the plan looked at the result and could have
     stopped on it; none for a number fixed beforehand. The verdict's level depends on them. Whoever is `skipped` is none
-    of the `contenders`. `environments` are those the contenders ran in: "origin" (this Python, given by the user, or
-    made), "python" and "packages", with exact versions.
+    of the `contenders`; `stragglers` are, and were timed in the pilot only. `environments` are those the contenders ran
+    in: "origin" (this Python, given by the user, or made), "python" and "packages", with exact versions.
     """
 
     id: str
@@ -342,6 +359,7 @@ class Race:
     audit: Tuple[Finding, ...] = ()
     skipped: Tuple[Skip, ...] = ()
     environments: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    stragglers: Tuple[Straggler, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -434,8 +452,9 @@ class Accuracy:
 @dataclass(frozen=True)
 class Progress:
     """What a long job tells whoever watches it. `stage` is "environment", "making" (how far an installer is, in bytes),
-    "certify", "launch", "block", "plan", "predict", "failure" or "done"; `total` None means not known yet. `estimates`
-    are the running seconds per step by contender; `seconds_left` is against the budget."""
+    "certify", "launch", "block", "plan", "predict", "failure", "waiting" (no news: a long request goes on) or "done";
+    `total` None means not known yet. `estimates` are the running seconds per step by contender; `seconds_left` is
+    against the budget."""
 
     stage: str
     text: str = ""

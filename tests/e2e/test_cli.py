@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import re
 import resource
@@ -115,6 +116,7 @@ def refused(run: Any, *said: str) -> None:
     (["list", "models", "--task", "recommendatoin"], ["'recommendatoin'", "did you mean recommendation"]),
     (["list", "frameworks", "--task", "classification"], ["--task is for models"]),
     (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
+    (["race", "digits_cnn", "--memory", "much"], ["'much' is not a size", "8GiB"]),
 ])
 def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], said: list[str]) -> None:
     refused(command(*arguments), *said)
@@ -338,6 +340,12 @@ def test_what_is_no_percentage_is_refused(text: str) -> None:
         options.Share().convert(text, None, None)
 
 
+@pytest.mark.parametrize(("text", "size"), [("8GiB", 8 * 2**30), ("500 MB", 500 * 2**20), ("1.5g", 3 * 2**29),
+                                            ("4096", 4096)])
+def test_sizes_are_read_kindly(text: str, size: int) -> None:
+    assert options.Size().convert(text, None, None) == size
+
+
 @pytest.mark.parametrize("text", ["3x64x32", "3X64X32", "3,64,32"])
 def test_shapes_are_read_kindly(text: str) -> None:
     assert options.InputShape().convert(text, None, None) == (3, 64, 32)
@@ -369,6 +377,23 @@ def test_the_live_view_shows_how_far_it_is_the_estimates_and_what_failed() -> No
     assert [row[:3] for row in rows] == [["a:b", "100", "ms"], ["e:f", "400", "ms"]]
     assert len(rows[0][3]) < len(rows[1][3])  # a bar each, the longer the slower
     assert "! c:d: crash: exit code 1" in lines
+
+
+def test_the_clock_goes_on_while_a_request_runs_and_nothing_else_moves() -> None:
+    screen = io.StringIO()
+    with Watcher(Console(file=screen, force_terminal=True, width=100, color_system=None)) as watcher:
+        watcher(EVENTS[0])
+        watcher.begin -= 75.0
+        watcher.drawn = -math.inf
+        watcher(Progress("waiting"))
+        drawn = screen.getvalue()
+        watcher(Progress("waiting"))  # at once: not worth a drawing
+        assert screen.getvalue() == drawn
+    assert "1:15" in drawn and "first steps" in drawn.rpartition("1:15")[2]
+    lines = io.StringIO()
+    with Watcher(Console(file=lines)) as watcher:
+        watcher(Progress("waiting"))
+    assert lines.getvalue() == ""
 
 
 def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:

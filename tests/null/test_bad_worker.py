@@ -180,3 +180,23 @@ def test_the_conformance_test_is_a_command(capsys: pytest.CaptureFixture[str]) -
     line = " ".join(command("chatty"))
     assert conformance.main([line, "--contender", "fake:steady", "--tasks", "infer"]) == 1
     assert "BROKEN  build: said something unasked" in capsys.readouterr().out
+
+
+def test_a_long_request_gives_signs_of_life_and_a_block_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LOOK", 0.02)
+    slow = ("import sys, time\n"
+            "print('{\"ok\": true, \"protocol\": 1, \"python\": \"3\", \"memory\": 1}', flush=True)\n"
+            "for line in sys.stdin:\n"
+            "    time.sleep(0.3)\n"
+            "    print('{\"ok\": false, \"kind\": \"unsupported\"}', flush=True)")
+    signs: list[int] = []
+    worker = WorkerProcess([sys.executable, "-c", slow], {"PATH": ""}, tmp_path / "log", watchdog.mark_of("slow"),
+                           PATIENCE, lambda: signs.append(1))
+    try:
+        for request, lively in (("prove", True), ("block", False)):
+            signs.clear()
+            with pytest.raises(WorkerFailed):
+                worker.ask(request, PATIENCE)
+            assert bool(signs) is lively
+    finally:
+        worker.kill()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,15 @@ import pytest
 import factories
 from photofinish.cli import listing, show
 from photofinish.models import find
+from photofinish.outcome import Outcome
 from photofinish.render.document import Banner, Calculator, Chart, Document, Note, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import frame, total_time, verdict
 from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, document
 from photofinish.reports.reading import between
-from photofinish.values import Check, Failure, Result
+from photofinish.stats import judge
+from photofinish.values import Check, Failure, Result, Straggler
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -220,3 +223,25 @@ def test_standings_as_a_frame() -> None:
     assert both.iloc[0]["contender"] == "torch:compile"
     assert both.iloc[0]["phase_compile_cold"] > both.iloc[0]["phase_compile"]
     assert set(both["failure"].dropna()) == {"missing", "out of memory"}
+
+
+def test_two_launches_that_tell_nothing_print_no_absurd_bounds() -> None:
+    of = factories.race(factories.FIELD[:3], launches=2)
+    wild = {("torch:compile", 1): 9.0, ("torch:eager", 2): 5.0}
+    blocks = tuple(replace(each, seconds=tuple(wild.get((each.contender, each.launch), 1.0) * step
+                                               for step in each.seconds)) for each in of.blocks)
+    result = judge(replace(of, blocks=blocks))
+    assert max(each.high for each in result.verdicts) > 1e6
+    said = str(Outcome([result]))
+    assert "no telling yet" in said and "too wide to tell anything yet" in said
+    assert not re.search(r"\d(,\d{3}){3}", said)
+
+
+def test_a_straggler_and_groups_are_told() -> None:
+    of = factories.race(factories.FIELD[:3])
+    groups = (("torch:eager", "torch:compile"), ("torch:eager", "tensorflow:graph"))
+    left = Straggler("tensorflow:graph", "torch:compile", 23.4, 4)
+    of = replace(of, stragglers=(left,), launches=tuple(replace(each, groups=groups) for each in of.launches))
+    said = " ".join(str(Outcome([judge(of)])).split())
+    assert "tensorflow:graph took 23.40\u00d7 the time of torch:compile in the pilot of 4 launches" in said
+    assert "5 of 5 launches ran them in 2 groups" in said and "with torch:eager in each" in said

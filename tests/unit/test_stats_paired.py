@@ -59,8 +59,7 @@ def test_only_rounds_and_launches_with_both_are_paired_and_only_of_this_task() -
     race = race_of({("a", 1, 1): (1.0,), ("b", 1, 1): (2.0,), ("a", 1, 2): (50.0,), ("b", 2, 1): (50.0,)})
     other = replace(race.blocks[0], task="infer", seconds=(70.0,))
     race = replace(race, blocks=(*race.blocks, other))
-    steps = paired.log_steps(race)
-    assert paired.launch_differences(steps["a"], steps["b"]) == pytest.approx([math.log(2)])
+    assert paired.launch_differences(paired.log_steps(race), "a", "b") == pytest.approx([math.log(2)])
     assert paired.estimate_ratio(race_of({("a", 1, 1): (1.0,)}), "a", "b") is None
 
 
@@ -69,6 +68,27 @@ def test_spikes_within_blocks_and_bad_rounds_do_not_move_the_ratio() -> None:
     spiked = {**clean, ("a", 1, 3): (1.0, 7.0, 1.0), ("b", 1, 5): (4.0, 4.0, 4.0), ("a", 1, 6): (3.0, 3.0, 3.0)}
     estimate = paired.estimate_ratio(race_of(spiked), "a", "b")
     assert estimate is not None and estimate.value == pytest.approx(1.0)
+
+
+def test_who_never_met_is_compared_through_the_anchor_and_drift_between_groups_drops_out() -> None:
+    exact = World(launch=0.0, round=0.0, step=0.0)
+    groups = [((0, 1), (0, 2)), ((0, 1, 2),)]
+    race = exact.grouped(np.random.default_rng(0), (1.0, 1.1, 1.32), groups, shift=0.5)
+    found = {(each.a, each.b): each for each in stats.judge(race).verdicts}
+    assert found["b", "c"].ratio == pytest.approx(1.2) and found["a", "c"].ratio == pytest.approx(1.32)
+    assert "through the anchor in 1 of 2 launches" in found["b", "c"].reason
+    assert "anchor" not in found["a", "c"].reason  # the anchor itself met everybody
+
+
+def test_without_an_anchor_a_launch_compares_nobody_of_different_groups() -> None:
+    race = World().grouped(np.random.default_rng(0), (1.0, 1.1, 1.3), [((0, 1), (2,))] * 3)
+    assert paired.estimate_ratio(race, "a", "c") is None and paired.estimate_ratio(race, "a", "b") is not None
+    assert [each.verdict for each in stats.judge(race).verdicts if "c" in (each.a, each.b)] == ["UNDECIDED"] * 2
+
+
+def test_an_interval_beyond_all_numbers_is_one_still() -> None:
+    estimate = paired.interval(np.array([0.0, 5.0]), 1 - 1e-6)
+    assert 0 < estimate.low < estimate.value < estimate.high < math.inf
 
 
 worlds = st.builds(World, launch=st.floats(0.001, 0.1), round=st.floats(0, 0.1), step=st.floats(0, 0.1),

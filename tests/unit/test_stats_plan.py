@@ -7,7 +7,8 @@ import pytest
 
 from photofinish import stats
 from photofinish.stats import plan, student
-from photofinish.values import Race
+from photofinish.stats.stragglers import stragglers
+from photofinish.values import Failure, Race
 from stats_races import World
 
 CLOSE = (0.05, 0.0505)
@@ -106,3 +107,29 @@ def test_the_verdict_after_the_look_is_the_one_the_plan_saw() -> None:
     coming = plan.after(seen, 1e6, 0.01)
     decided = stats.judge(replace(seen, looks=coming.looks)).verdicts[0].verdict != "UNDECIDED"
     assert decided == (coming.launches == 0)
+
+
+def test_the_pilot_has_as_many_launches_as_the_budget_pays_for() -> None:
+    steps = (0.1,) * 10
+    assert [plan.pilot(10, 1, budget, steps, preparation=50.0).launches for budget in (1000.0, 210.0, 60.0, -5.0)] == [
+        plan.PILOT, 3, plan.FEWEST, plan.FEWEST]
+    assert "of a budget that has 210 s left" in plan.pilot(10, 1, 210.0, steps, preparation=50.0).reason
+    assert plan.pilot(10, 1, 1000.0, steps, preparation=50.0).seconds > plan.PILOT * 50.0
+
+
+def test_stragglers_are_those_ten_times_slower_than_the_leader() -> None:
+    (found,) = stragglers(race(plan.PILOT, (0.05, 0.45, 0.6)))
+    assert (found.contender, found.leader, found.launches) == ("c", "a", plan.PILOT)
+    assert found.ratio == pytest.approx(12, rel=0.1)
+    failed = replace(race(plan.PILOT, (0.05, 0.45, 0.6)), failures=(Failure("a", "crash", "x"),))
+    assert stragglers(failed) == () and stragglers(replace(failed, blocks=())) == ()
+
+
+def test_a_straggler_asks_for_no_more_launches_and_costs_none() -> None:
+    seen = race(plan.PILOT, (0.05, 0.0505, 0.6, 0.6))
+    left = replace(seen, stragglers=stragglers(seen))
+    assert [each.contender for each in left.stragglers] == ["c", "d"]
+    assert plan.after(left, 100.0, 0.0001).launches > plan.after(seen, 100.0, 0.0001).launches
+    alone = race(plan.PILOT, (0.05, 0.6, 0.6))
+    assert plan.after(alone, 1e6, 0.001).launches > 0
+    assert plan.after(replace(alone, stragglers=stragglers(alone)), 1e6, 0.001).launches == 0

@@ -153,3 +153,54 @@ def test_variance_components_are_recovered() -> None:
     assert spread.within == pytest.approx(2 * 0.03**2, rel=0.15)
     assert spread.between == pytest.approx(2 * 0.02**2, rel=0.3)
     assert student.assured(1.0, 150, 0.5) == pytest.approx(1.0, rel=0.01)
+
+
+FIXED = [((0, 1, 2), (0, 3, 4))] * 5  # the first is the anchor; the same groups in every launch
+DRAWN = [((0, 1, 2), (0, 3, 4)), ((0, 1, 3), (0, 2, 4)), ((0, 1, 4), (0, 2, 3))] * 2  # groups drawn anew
+
+
+@pytest.mark.parametrize("groups", [FIXED, DRAWN], ids=["fixed", "drawn"])
+def test_the_interval_through_the_anchor_covers(groups: list) -> None:
+    """b and d meet in no launch, or in some: launches that compare them scatter unequally then."""
+    noise, trials = np.random.default_rng(11), 500
+    seconds = (0.05, 0.05, 0.05, 0.06, 0.07)
+    covered = 0
+    for _ in range(trials):
+        estimate = paired.estimate_ratio(BARE.grouped(noise, seconds, groups), "b", "d")
+        covered += estimate.low <= 1.2 <= estimate.high
+    assert covered >= trials - most_by_chance(trials, 0.05)
+
+
+@pytest.mark.parametrize("groups", [FIXED, DRAWN], ids=["fixed", "drawn"])
+def test_identical_contenders_in_groups_share_one_error_rate(groups: list) -> None:
+    noise, trials = np.random.default_rng(12), 300
+    errors = 0
+    for _ in range(trials):
+        race = replace(BARE.grouped(noise, (0.05,) * 5, groups), margin=0.0)
+        errors += any(each.verdict in CLAIMS for each in stats.judge(race).verdicts)
+    assert errors <= most_by_chance(trials, verdict.ALPHA)
+
+
+def test_without_the_anchor_a_group_that_runs_later_would_look_slower() -> None:
+    """So the two tests above can fail: each launch's second group is 3 % slower, whoever is in it."""
+    noise, trials = np.random.default_rng(13), 100
+    through = without = 0
+    for _ in range(trials):
+        race = BARE.grouped(noise, (0.05,) * 5, FIXED, shift=0.03)
+        steps = paired.log_steps(race)
+        differences = paired.launch_differences(steps, "b", "d")
+        unpaired = paired.launch_steps(steps["d"]) - paired.launch_steps(steps["b"])
+        through += verdict.decide([differences], 0.0)[0].word in CLAIMS
+        without += verdict.decide([unpaired], 0.0)[0].word in CLAIMS
+    assert through <= most_by_chance(trials, verdict.ALPHA) < without
+
+
+def test_equivalence_through_the_anchor_is_rarely_claimed_at_the_margin() -> None:
+    """At 90 %, where no theorem covers launches that scatter unequally."""
+    noise, trials = np.random.default_rng(14), 500
+    world = replace(BARE, launch=0.003)
+    claims = 0
+    for _ in range(trials):
+        steps = paired.log_steps(world.grouped(noise, (0.05, 0.05, 0.05, 0.051, 0.05), DRAWN))
+        claims += verdict.decide([paired.launch_differences(steps, "b", "d")], 0.02)[0].word == "EQUIVALENT"
+    assert claims <= most_by_chance(trials, verdict.ALPHA)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from photofinish import stats
-from photofinish.stats import verdict
-from photofinish.values import Failure, Finding, Phase, Race, Result, WarmUp
+from photofinish.stats import standings, verdict
+from photofinish.values import Failure, Finding, Phase, Race, Result, Verdict, WarmUp
 from stats_races import World, least_by_chance
 
 CALM = World(launch=0.001, round=0.005, step=0.005)
@@ -192,3 +192,9 @@ def test_what_is_odd_is_said(of: Race, text: str) -> None:
 def test_reason_names_the_level_and_the_family() -> None:
     assert "Holm over 3 pairs" in stats.judge(race(1.0, 1.1, 1.2)).verdicts[0].reason
     assert stats.judge(race(1.0, 1.1)).verdicts[0].reason == "the 95 % interval excludes 1"
+
+
+def test_a_chain_of_verdicts_separates_whom_noise_leaves_undecided() -> None:
+    said = {("a", "b"): "FASTER", ("c", "b"): "SLOWER", ("a", "c"): "UNDECIDED"}
+    found = tuple(Verdict(*pair, 1.1, 0.9, 1.2, word) for pair, word in said.items())
+    assert standings._places(["a", "c", "b"], found) == {"a": (1, 0), "b": (2, 1), "c": (3, 2)}

@@ -11,6 +11,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|sec|s|)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?")
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
 
 
@@ -43,6 +45,21 @@ class Share(click.ParamType[float]):
         if not 0 < share < 1:
             self.fail(f"{value!r} is not a percentage between 0 and 100: write 2% or 0.02", param, ctx)
         return share
+
+
+class Size(click.ParamType[int]):
+    """Bytes, from "8GiB", "500 MB" or "2g"; the letters mean powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip().lower())
+        size = int(float(match.group(1)) * _BYTES[match.group(2)]) if match else 0
+        if not size:
+            self.fail(f"{value!r} is not a size: write 8GiB or 500MiB", param, ctx)
+        return size
 
 
 class InputShape(click.ParamType["tuple[int, ...]"]):
@@ -95,6 +112,8 @@ device = click.option("--device", default="cpu", show_default=True, metavar="NAM
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",
                      help="Where results are kept. Default: .photofinish in the current folder.")
+recertify = click.option("--recertify", is_flag=True,
+                         help="Prove again what was proven before under the same conditions and is in the store.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see docs/reference/json.md).")
 

@@ -39,6 +39,12 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="Stop early when every ratio is known to plus or minus this.")
 @click.option("--margin", type=options.Share(), default="2%", show_default=True,
               help="A difference within plus or minus this counts as EQUIVALENT.")
+@click.option("--memory", type=options.Size(), metavar="SIZE",
+              help="What the contenders of a launch may hold together, such as 8GiB; a larger field races in groups "
+                   "that share an anchor. Default: half of the machine's.")
+@click.option("--time-all", is_flag=True,
+              help="Time every contender to the end, also one that took more than 10 times as long as the leader in "
+                   "the pilot.")
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
 @click.option("--data", default="", metavar="NAME[:FOLDER]",
@@ -58,15 +64,16 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
 @click.option("--no-certify", "certify", flag_value=False, default=True,
               help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
+@options.recertify
 @options.store
 @options.formats
 @options.quiet
 def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
          tasks: tuple[str, ...], batch: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
          threads: int | None, weights: Path | None, optimizer: str, regime: str, budget: float, precision: float,
-         margin: float, launches: int | None, data: str, epochs: int | None, target: float | None, tolerance: float,
-         seeds: int | None, seed: int | None, certify: bool, store: Path | None, html: Path | None,
-         as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+         margin: float, memory: int | None, time_all: bool, launches: int | None, data: str, epochs: int | None,
+         target: float | None, tolerance: float, seeds: int | None, seed: int | None, certify: bool, recertify: bool,
+         store: Path | None, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
@@ -81,9 +88,10 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
             results, interrupted = api.race(
                 model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
                 weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
-                precision=precision, margin=margin, launches=launches, certify=certify, store=store, seed=seed,
-                listener=listener, environments=own_environments, make_environments=make_environments, data=data,
-                epochs=epochs, target=target, tolerance=tolerance, seeds=seeds), False
+                precision=precision, margin=margin, memory=memory, time_all=time_all, launches=launches,
+                certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
+                environments=own_environments, make_environments=make_environments, data=data, epochs=epochs,
+                target=target, tolerance=tolerance, seeds=seeds), False
         except api.Interrupted as stopped:
             results, interrupted = stopped.results, True
     present.present(results, chosen)

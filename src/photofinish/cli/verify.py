@@ -30,12 +30,13 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.threads
 @options.weights
 @click.option("--reduced", is_flag=True, help="The same function at reduced depth and size.")
+@options.recertify
 @options.store
 @options.as_json
 @options.quiet
 def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, weights: Path | None,
-           reduced: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+           reduced: bool, recertify: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
     """Prove that contenders compute MODEL alike.
 
     Forward, loss, the gradient of every parameter, and the losses and weights along ten steps of SGD
@@ -47,7 +48,7 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
     from photofinish.reports.json import verification
     with output.watching(quiet) as listener:
         found = api.verify(model, contenders, shape=shape, classes=classes, weights=weights, reduced=reduced,
-                           device=device, threads=threads, store=store, listener=listener,
+                           device=device, threads=threads, recertify=recertify, store=store, listener=listener,
                            environments=own_environments, make_environments=make_environments)
     if as_json:
         told = verification(found.model, found.digest, found.certificates, found.failures)
@@ -64,6 +65,7 @@ def sheet(found: "Verification") -> "Document":
     from photofinish.reports import certificate
     tried = tuple(each for each in found.certificates if not each.differences)
     blocks: list[Block] = [certificate.summary(tried)] if tried else []
+    blocks += [certificate.reused(tried)] if any(each.reused for each in tried) else []
     blocks += [certificate.differences(each) for each in found.certificates if each.differences]
     blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
                for each in found.failures]

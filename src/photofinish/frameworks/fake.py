@@ -6,13 +6,14 @@
 # modes = ["steady", "forward"]
 # tasks = { forward = ["infer"] }
 # devices = ["cpu"]
-# options = { step = [], noise = [], launch = [], compile = [] }
+# options = { step = [], noise = [], launch = [], compile = [], memory = [] }
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
 It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step (an
 inference takes a third), `noise` and `launch` the standard deviations of log time within and between
-launches, `compile` seconds added to the first step. In mode forward it is an inference engine: it trains nothing.
+launches, `compile` seconds added to the first step, `memory` MiB that it holds besides. In mode forward it is an
+inference engine: it trains nothing.
 """
 
 import os
@@ -36,6 +37,7 @@ class Contestant(Reference):
         launch = float(script.get("launch", "0")) * self.random.standard_normal()
         self.step_seconds = float(script.get("step", "0.01")) * float(np.exp(launch))
         self.coming = float(script.get("compile", "0"))  # what the next step pays on top
+        self.held = np.ones(int(script.get("memory", "0")) << 20, np.uint8)  # written, so that it is resident
         self.now = 0.0
         self.clock = lambda: self.now
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Quantity, Section, Span, Table
 from photofinish.render.quantities import write
@@ -25,10 +26,19 @@ def section(result: Result) -> Section:
     blocks += [differences(each) for each in certificates if each.differences]
     blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
                for each in certificates if each.forward_only]
+    blocks += [reused(certificates)] if any(each.reused for each in certificates) else []
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
     return Section("certificate", "Certificate", tuple(blocks))
+
+
+def reused(certificates: Sequence[Certificate]) -> Note:
+    """Which proofs are of an earlier race, and when they were earned."""
+    parts = [Span(f"{each.contender} ({each.created[:16].replace('T', ' ') or 'before dates were kept'})")
+             for each in certificates if each.reused]
+    return Note(("Proven in an earlier race or verify, with the same model, code, versions and machine: ",
+                 *listed(parts), ". --recertify proves anew."))
 
 
 def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:

@@ -11,8 +11,8 @@ from photofinish.values import Estimate, Result
 if TYPE_CHECKING:
     import pandas
 
-SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "round", "position", "step", "seconds", "foreign",
-                  "repeated")
+SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "round", "position", "step", "seconds",
+                  "foreign", "repeated")
 _TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training"}
 
 
@@ -32,7 +32,7 @@ def _samples(results: Sequence[Result]) -> Iterator[tuple[Any, ...]]:
         race = result.race
         for block in race.blocks:
             for step, seconds in enumerate(block.seconds):
-                yield (race.id, race.case.model, block.task, block.contender, block.launch, block.round,
+                yield (race.id, race.case.model, block.task, block.contender, block.launch, block.group, block.round,
                        block.position, step, seconds, block.foreign, block.repeated)
 
 

@@ -54,6 +54,7 @@ def race(result: Result) -> dict[str, Any]:
         "audit": to_json(raw.audit),
         "warnings": list(result.warnings),
         "skipped": to_json(raw.skipped),
+        "stragglers": to_json(raw.stragglers),
         "launches": to_json(raw.launches),
         "machine": raw.machine,
     })
@@ -90,6 +91,8 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "name": certificate.contender,
         "passed": certificate.passed,
         "forward_only": certificate.forward_only,
+        "created": certificate.created,
+        "reused": certificate.reused,
         "reference": certificate.reference,
         "batch": certificate.batch,
         "groups": to_json(certificate.checks),

@@ -10,12 +10,15 @@ from photofinish.render.document import (
     Column,
     Fold,
     Interval,
+    Note,
     Section,
     Series,
     Span,
     Table,
+    Text,
 )
-from photofinish.reports.reading import between, contender, interval, measure, ranked, without_empty
+from photofinish.render.quantities import tells
+from photofinish.reports.reading import between, contender, interval, listed, measure, ranked, without_empty
 from photofinish.values import Result, Standing
 
 
@@ -23,12 +26,27 @@ def section(result: Result) -> Section:
     ranking = ranked(result)
     title = "Standings" if result.comparable else "Times, which must not be compared"
     blocks: list[Block] = [table(result)] if result.standings else []
+    blocks += [Note(_grouping(result))] if any(each.groups for each in result.race.launches) else []
     if len(ranking) > 1:
-        overs = [(each.contender, _over(result, ranking[0].contender, each.contender)) for each in ranking]
+        far = {each.contender for each in result.race.stragglers}  # they would leave the others no room
+        overs = [(each.contender, _over(result, ranking[0].contender, each.contender)) for each in ranking
+                 if each.contender not in far]
         points = tuple(_point(name, over) for name, over in overs if over is not None)
         blocks += [_ratios(result, ranking[0].contender, points)] if len(points) > 1 else []
         blocks.append(Fold("Every pair", (pairs(result),)))
     return Section("standings", title, tuple(blocks))
+
+
+def _grouping(result: Result) -> Text:
+    """How a field was divided that did not fit in memory."""
+    divided = [each.groups for each in result.race.launches if each.groups]
+    anchors = dict.fromkeys(name for groups in divided for name in groups[0] if all(name in each for each in groups))
+    counts = sorted({len(groups) for groups in divided})
+    many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return (f"The contenders did not fit in memory together: {len(divided)} of {len(result.race.launches)} launches "
+            f"ran them in {many} groups, drawn anew for each pair of launches, with ",
+            *listed([contender(name) for name in anchors]), " in each. In a launch in which two did not meet, "
+            "they are compared through it.")
 
 
 def table(result: Result) -> Table:
@@ -36,10 +54,12 @@ def table(result: Result) -> Table:
     columns = (Column("Place"), Column("Contender", "contender"),
                Column(f"{_title(result)}, 95 % interval", "duration"),
                Column(f"{result.race.case.unit.capitalize()} /s", "number"), Column("Time over fastest", "ratio"),
-               Column("CPU cores used", "number"), Column("Page faults per step", "number"),
-               Column("Peak memory", "bytes"), Column("Scatter of launches", "percent"))
+               Column("Tie group", "count"), Column("CPU cores used", "number"),
+               Column("Page faults per step", "number"), Column("Peak memory", "bytes"),
+               Column("Scatter of launches", "percent"))
     rows = tuple(_row(result, each, ranking) for each in result.standings)
     caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
+    caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
     scattering = "step time" if result.race.case.training is None else measure(result.race.case)
     caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
     return without_empty(Table("standings", columns, rows, caption))
@@ -48,8 +68,9 @@ def table(result: Result) -> Table:
 def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:
     return (place(result, standing), contender(standing.contender), interval(standing.step),
             standing.throughput.value if standing.throughput else None,
-            _over(result, ranking[0].contender, standing.contender) if ranking else None, standing.cpu_per_wall,
-            standing.faults_per_step, standing.memory, standing.spread)
+            _over(result, ranking[0].contender, standing.contender) if ranking else None,
+            1 + standing.tie_group if standing.tie_group is not None and len(ranking) > 2 else None,
+            standing.cpu_per_wall, standing.faults_per_step, standing.memory, standing.spread)
 
 
 def place(result: Result, standing: Standing) -> Cell:
@@ -83,9 +104,9 @@ def _ratios(result: Result, leader: str, points: tuple[Series, ...]) -> Chart:
 
 
 def _point(name: str, over: Interval | float) -> Series:
-    if isinstance(over, Interval):
+    if isinstance(over, Interval) and tells(over.low, over.high):
         return Series(name, (over.value,), low=(over.low,), high=(over.high,))
-    return Series(name, (over,))
+    return Series(name, (over.value if isinstance(over, Interval) else over,))
 
 
 def pairs(result: Result) -> Table:

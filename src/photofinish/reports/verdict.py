@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
-from photofinish.render.quantities import TIMES, ratio_with_interval, write
+from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
 from photofinish.reports import learning
 from photofinish.reports.reading import attributed, between, certified, contender, listed, ranked, timed
 from photofinish.stats.curves import missed
-from photofinish.values import Result, Standing, Verdict
+from photofinish.values import Result, Standing, Straggler, Verdict
 
 # task -> what one contender does to the model, and what two do
 _VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
@@ -21,9 +21,15 @@ def section(result: Result) -> Section:
     label = outcome(result)
     blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
     blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
+    blocks += [Note(_left_behind(each)) for each in result.race.stragglers]
     blocks += [Note((contender(each.contender), f" was left out: {each.reason}",
                      *((f" ({each.cure})",) if each.cure else ()))) for each in result.race.skipped]
     return Section("verdict", "", tuple(blocks))
+
+
+def _left_behind(each: Straggler) -> Text:
+    return (contender(each.contender), " took ", Quantity(each.ratio, "ratio"), " the time of ", contender(each.leader),
+            f" in the pilot of {each.launches} launches and was timed no further; --time-all times it to the end.")
 
 
 def outcome(result: Result) -> str:
@@ -167,4 +173,6 @@ def _ratio(verdict: Verdict) -> tuple[str, str, str]:
 
 def _interval(verdict: Verdict) -> str:
     _, low, high = _ratio(verdict)
-    return f"{100 * verdict.level:.3g} % interval {low} to {high}, {verdict.launches} launches"
+    assert verdict.low is not None and verdict.high is not None
+    span = f"{low} to {high}" if tells(verdict.low, verdict.high) else "too wide to tell anything yet"
+    return f"{100 * verdict.level:.3g} % interval {span}, {verdict.launches} launches"

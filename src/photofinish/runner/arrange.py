@@ -158,11 +158,12 @@ def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | N
 @contextmanager
 def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
                 record: Recorder, seed: int, listener: Callable[[Progress], None] | None = None,
-                timeout: float | None = None, weights: Arrays | None = None) -> Iterator[Course]:
+                timeout: float | None = None, weights: Arrays | None = None,
+                room: int | None = None) -> Iterator[Course]:
     """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
     folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
     course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                    listener=listener or (lambda progress: None), weights=weights)
+                    listener=listener or (lambda progress: None), weights=weights, room=room)
     try:
         yield course
     finally:

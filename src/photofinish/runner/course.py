@@ -96,6 +96,11 @@ class Course:
     estimates: dict[str, dict[str, float]] = field(default_factory=dict)  # task -> contender -> seconds per step
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # contender -> what its framework says of itself
     weights: Arrays | None = None  # the user's own instead of drawn ones
+    room: int | None = None  # bytes that the workers of a launch may hold together; None: no limit
+    anchor: str = ""  # who is in every group where they do not fit (`runner.groups`)
+    peaks: dict[str, int] = field(default_factory=dict)  # contender -> the most bytes it was seen to hold
+    preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
+    retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
 
     def __post_init__(self) -> None:
         self.rooms = pack(self.folder / "worker")
@@ -121,12 +126,20 @@ class Course:
 
     @property
     def live(self) -> list[Entry]:
-        """The contenders still in the race."""
-        return [entry for entry in self.entries if entry.name not in self.out]
+        """The contenders still in a race."""
+        return [entry for entry in self.entries if any(self.runs(entry, task) for task in self.tasks)]
 
     def field_of(self, task: str) -> list[Entry]:
         """Those of them that run in the race of a task."""
-        return [entry for entry in self.live if task in entry.tasks]
+        return [entry for entry in self.entries if self.runs(entry, task)]
+
+    def runs(self, entry: Entry, task: str) -> bool:
+        """Whether it is still in the race of a task."""
+        return task in entry.tasks and entry.name not in self.out and (task, entry.name) not in self.retired
+
+    def seen(self, entry: Entry, reply: dict[str, Any]) -> None:
+        """Remembers the most memory that it was seen to hold."""
+        self.peaks[entry.name] = max(self.peaks.get(entry.name, 0), reply.get("memory", 0))
 
     @property
     def contested(self) -> bool:
@@ -139,7 +152,7 @@ class Course:
         self.watchdog.watch(mark)
         log = self.folder / f"{launch}-{self.entries.index(entry)}.log"
         return WorkerProcess(start.command(entry.home, self.rooms), self._environment(entry, keep_memory), log, mark,
-                             self.patience.start)
+                             self.patience.start, self.sign_of_life)
 
     def start_reference(self, entry: Entry) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
@@ -147,7 +160,7 @@ class Course:
         self.watchdog.watch(mark)
         variables = start.variables(entry.home, os.environ, self.folder / "cache" / "reference")
         return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
-                             self.patience.start)
+                             self.patience.start, self.sign_of_life)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
@@ -178,6 +191,10 @@ class Course:
                           f"--batch {self.case.batch} {size}{task}--no-certify")
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
+
+    def sign_of_life(self) -> None:
+        """Tells whoever watches that a long request goes on."""
+        self.listener(Progress("waiting"))
 
     def close(self) -> None:
         self.watchdog.close()

@@ -15,7 +15,7 @@ from photofinish.runner.process import WorkerProcess
 from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.store import Store
-from photofinish.values import Epoch, Progress, Race, Training
+from photofinish.values import Epoch, Launch, Progress, Race, Training
 from photofinish.weights import initial_state
 
 LAUNCHES = 5
@@ -26,7 +26,7 @@ class EpochSession(Session):
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, data: DataSet,
                  seeds: int | None = None) -> None:
-        super().__init__(course, store, races, budget, 0.0, seeds)
+        super().__init__(course, store, races, budget, 0.0, seeds, time_all=True)
         self.folder = course.folder / "data"
         self.folder.mkdir()
         for split in SPLITS:
@@ -38,8 +38,8 @@ class EpochSession(Session):
         training = _training(self.course)
         return plan.Plan(self.launches or LAUNCHES, training.epochs, f"trainings of {training.epochs} epochs")
 
-    def _launch(self, number: int, rounds: int) -> None:
-        EpochLaunch(self.course, number, rounds, self.folder).run()
+    def _launch(self, number: int, rounds: int) -> Launch:
+        return EpochLaunch(self.course, number, rounds, self.folder).run()
 
     def _next_plan(self) -> plan.Plan:
         return plan.Plan(0, 0, "every training is done")

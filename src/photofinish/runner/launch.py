@@ -5,10 +5,12 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from statistics import median
 from typing import Any
 
 from photofinish.runner.course import Course, Entry
+from photofinish.runner.groups import gather
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.stats.plan import block_steps
 from photofinish.stats.steady import steady
@@ -33,37 +35,51 @@ def describe_phases(series: list[float]) -> dict[str, float]:
 
 
 class LaunchRun:
-    """Runs one launch of a course. Records go out as they are made; a contender that fails is recorded and
-    left behind."""
+    """Runs one launch of a course, a group at a time. Records go out as they are made; a contender that fails is
+    recorded and left behind."""
 
     def __init__(self, course: Course, number: int, rounds: int) -> None:
         self.course = course
         self.number = number
         self.rounds = rounds
+        self.group = 0
+        self.title = f"launch {number}"
         self.workers: dict[str, WorkerProcess] = {}
         self.steps: dict[tuple[str, str], int] = {}
 
     def run(self) -> Launch:
         course, begin = self.course, time.monotonic()
-        entries = {entry.name: entry for entry in course.live}
-        started = balanced_order(list(entries), self.number, course.seed)
-        warmed = balanced_order(list(entries), self.number, course.seed + 1)
+        groups = gather(course, self.number)
+        started = [balanced_order(group, self.number, course.seed) for group in groups]
+        warmed = [balanced_order(group, self.number, course.seed + 1) for group in groups]
+        for self.group in range(len(groups)):
+            if len(groups) > 1:
+                self.title = f"launch {self.number}, group {self.group + 1} of {len(groups)}"
+            self._run_group(started[self.group], warmed[self.group])
+        launch = Launch(self.number, course.seed, tuple(chain(*started)), tuple(chain(*warmed)),
+                        time.monotonic() - begin, tuple(map(tuple, groups)) if len(groups) > 1 else ())
+        course.record(None, "launches", launch)
+        return launch
+
+    def _run_group(self, started: list[str], warmed: list[str]) -> None:
+        course = self.course
+        entries = {entry.name: entry for entry in course.live if entry.name in started}
+        if len(entries) < 2:  # the anchor failed in the group before: there is nobody to compare with
+            return
         try:
             for name in started:
-                self._prepare(entries[name])
+                if name in entries:
+                    self._prepare(entries[name])
             self._get_ready(entries, warmed)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
         finally:
-            for worker in self.workers.values():
-                worker.kill()
-        launch = Launch(self.number, course.seed, tuple(started), tuple(warmed), time.monotonic() - begin)
-        course.record(None, "launches", launch)
-        return launch
+            while self.workers:
+                self.workers.popitem()[1].kill()
 
     def _prepare(self, entry: Entry) -> None:
         course = self.course
-        course.listener(Progress("launch", f"launch {self.number}: starting {entry.name}", entry.name))
+        course.listener(Progress("launch", f"{self.title}: starting {entry.name}", entry.name))
         with self._guard(entry, "start"):
             worker = course.start(entry, self.number)
             self.workers[entry.name] = worker
@@ -84,12 +100,12 @@ class LaunchRun:
     def _get_ready(self, entries: dict[str, Entry], warmed: list[str]) -> None:
         for task in sorted(self.course.tasks):  # infer before train: its peak memory must not hold training's
             for name in warmed:
-                if task in entries[name].tasks:
+                if name in entries and self.course.runs(entries[name], task):
                     self._warm(entries[name], task)
 
     def _warm(self, entry: Entry, task: str) -> None:
         course = self.course
-        course.listener(Progress("launch", f"launch {self.number}: warming up {entry.name} ({task})", entry.name, task))
+        course.listener(Progress("launch", f"{self.title}: warming up {entry.name} ({task})", entry.name, task))
         with self._guard(entry, "warm_up", task) as worker:
             if worker is None:
                 return
@@ -106,7 +122,7 @@ class LaunchRun:
     def _round(self, entries: dict[str, Entry], number: int) -> None:
         course = self.course
         for task in course.tasks:
-            able = sorted(name for name in self.workers if task in entries[name].tasks)
+            able = sorted(name for name in self.workers if course.runs(entries[name], task))
             order = balanced_order(able, number, course.seed * 1000 + self.number)
             for position, name in enumerate(order):
                 if name in course.out:
@@ -120,13 +136,14 @@ class LaunchRun:
                         course.record(task, "blocks", Block(**{**vars(block), "repeated": True}))
                         block = again
                     course.record(task, "blocks", block)
-        course.listener(Progress("block", f"launch {self.number}, round {number} of {self.rounds}",
-                                 done=number, total=self.rounds))
+                course.sign_of_life()
+        course.listener(Progress("block", f"{self.title}, round {number} of {self.rounds}", done=number,
+                                 total=self.rounds))
 
     def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
         reply = worker.ask("block", self.course.patience.block, task=task, steps=self.steps[name, task])
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
-                     reply["foreign"], reply["resume"], reply["loss"])
+                     reply["foreign"], reply["resume"], reply["loss"], group=self.group)
 
     @contextmanager
     def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[WorkerProcess | None]:
@@ -146,5 +163,6 @@ class LaunchRun:
                 failed.kill()
 
     def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
+        self.course.seen(entry, reply)
         self.course.record(task, "phases", Phase(self.number, entry.name, name, seconds, reply.get("memory", 0),
                                                  reply.get("device_memory"), "warm"))

@@ -1,15 +1,17 @@
 """Certificates through worker processes: the float64 reference once, then one contender at a time."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from zipfile import BadZipFile
 
+from photofinish import machine
 from photofinish.files.weights import digest
 from photofinish.referee import certificate
 from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
-from photofinish.runner.parcel import adapter_digest
+from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.reference import Reference
 from photofinish.store import Store
@@ -22,19 +24,27 @@ LARGE = 2_000_000  # parameters from which one run has elements enough to show i
 
 
 class Notary:
-    """Earns certificates for the contenders of a course; `store` keeps them for the next race."""
+    """Earns certificates for the contenders of a course. `store` keeps them for the next race, which uses them again
+    unless it is told to earn its own (`anew`)."""
 
-    def __init__(self, course: Course, store: Store | None = None) -> None:
+    def __init__(self, course: Course, store: Store | None = None, anew: bool = False) -> None:
         self.course = course
         self.store = store
+        self.anew = anew
+        self.earned: set[str] = set()  # the keys of those earned here
         self.draws = 1 if course.graph.parameter_count > LARGE else DRAWS
-        self.reference = Reference(course, store, self.draws)
+        self.reference = Reference(course, store, self.draws, anew)
         self.weights = [] if course.weights is None else [digest(course.weights)]
 
     def known(self, entry: Entry) -> Certificate | None:
-        """A certificate earned before for the same graph, adapter, contender, versions and threads."""
-        found = self.store.certificate(self._key(entry)) if self.store is not None else None
-        return None if found is None else replace(found, contender=entry.name)
+        """A certificate earned before: by a copy of this contender here, or in an earlier race for the same graph,
+        adapter, rules, contender, versions, machine and threads."""
+        key = self._key(entry)
+        here = key in self.earned
+        if self.store is None or (self.anew and not here):
+            return None
+        found = self.store.certificate(key)
+        return None if found is None else replace(found, contender=entry.name, reused=not here)
 
     def certify(self, worker: WorkerProcess, entry: Entry, say: Callable[[str], None]) -> Certificate:
         """Proves the contender loaded in `worker`. Raises WorkerFailed if it cannot run the exercises.
@@ -61,8 +71,11 @@ class Notary:
                 earned = self._judged(worker, entry, folder, label)
             if earned.passed:
                 break
+        earned = replace(earned, created=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
         if self.store is not None:
-            self.store.keep_certificate(self._key(entry), earned)
+            key = self._key(entry)
+            self.store.keep_certificate(key, earned)
+            self.earned.add(key)
         return earned
 
     def _judged(self, worker: WorkerProcess, entry: Entry, folder: Path, label: str) -> Certificate:
@@ -81,6 +94,6 @@ class Notary:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         of = replace(entry.contender, copy=1)
         return "/".join([graph.digest, adapter_digest("numpy", graph),
-                         adapter_digest(of.framework, graph, of.mode, of.options), of.name, case.device,
-                         case.precision, case.regime, str(case.threads), str(self.draws), str(sorted(facts.items())),
-                         *self.weights])
+                         adapter_digest(of.framework, graph, of.mode, of.options), rules_digest(), of.name,
+                         machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
+                         str(self.draws), str(sorted(facts.items())), *self.weights])

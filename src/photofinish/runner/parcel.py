@@ -24,6 +24,7 @@ SOURCES = (".py", ".mjs", ".json")
 DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
 # They collect all families, or put another's model in the place of ours: a file of a family may change without them.
 NOT_DECIDING = frozenset({"__init__", "table", "shipped"})
+RULES = ("certificate", "tolerance", "dropout", "witness")  # the files of the referee that judge a proof
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
 from photofinish.worker import main
@@ -58,6 +59,14 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     if writer:
         written = modes.find(framework, mode).written if (PACKAGE / _mode_file(framework, mode)).exists() else mode
         digest.update(_text(writer, graph, written).encode())
+    return digest.hexdigest()
+
+
+def rules_digest() -> str:
+    """SHA-256 of what judges proofs: one that passed by other rules may not pass now."""
+    digest = hashlib.sha256()
+    for name in RULES:
+        digest.update((PACKAGE / f"referee/{name}.py").read_bytes())
     return digest.hexdigest()
 
 

@@ -2,6 +2,7 @@
 default allocator. It gives cold phases, memory, what the audit probes, and the certificate.
 """
 
+import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -25,6 +26,7 @@ class Rehearsal:
         self.notary = notary
         self.workers: dict[str, WorkerProcess] = {}
         self.probes: dict[str, dict[str, Any]] = {}
+        self.unproven: list[str] = []
 
     def run(self) -> None:
         course = self.course
@@ -32,15 +34,18 @@ class Rehearsal:
         try:
             for entry in entries:
                 self._guarded(entry, self._rehearse)
+                self._guarded(entry, self._part)
             course.record(None, "audit", *audit.findings(self.probes, course.case))
             for entry in entries:
-                if entry.name in self.workers:
+                if entry.name in self.unproven:
                     self._guarded(entry, self._certify)
         finally:
-            for worker in self.workers.values():
-                worker.kill()
+            while self.workers:
+                self.workers.popitem()[1].kill()
 
     def _guarded(self, entry: Entry, act: Callable[[Entry], None]) -> None:
+        if entry.name in self.course.out:
+            return
         try:
             act(entry)
         except WorkerFailed as error:
@@ -49,7 +54,7 @@ class Rehearsal:
                 self.workers.pop(entry.name).kill()
 
     def _rehearse(self, entry: Entry) -> None:
-        course, patience = self.course, self.course.patience
+        course, patience, begin = self.course, self.course.patience, time.monotonic()
         self._say(entry, "starting")
         worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
         self._phase(entry, "start", worker.start_seconds, worker.hello)
@@ -62,18 +67,37 @@ class Rehearsal:
         self._phase(entry, "weights", reply["seconds"], reply)
         for task in sorted(set(course.tasks) & set(entry.tasks)):  # infer first: its peak must not hold training's
             self._warm(worker, entry, task)
+        course.preparation[entry.name] = time.monotonic() - begin
         self._say(entry, "probing what it really runs")
         self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name])
         worker.stop()
 
-    def _certify(self, entry: Entry) -> None:
-        if self.notary is None:
-            return
-        worker = self.workers[entry.name]
-        worker.wake()
-        known = self.notary.known(entry)
-        self._settle(known or self.notary.certify(worker, entry, lambda text: self._say(entry, text)))
+    def _part(self, entry: Entry) -> None:
+        """Its certificate may be known already. Whoever is still to be proven waits, where memory allows it."""
+        known = self.notary.known(entry) if self.notary is not None else None
+        if self.notary is not None and known is None:
+            self.unproven.append(entry.name)
+            waiting = sum(self.course.peaks.get(name, 0) for name in self.workers)
+            if self.course.room is None or waiting <= self.course.room:
+                return
         self.workers.pop(entry.name).kill()
+        if known is not None:
+            self._settle(known)
+
+    def _certify(self, entry: Entry) -> None:
+        assert self.notary is not None
+        worker = self.workers.get(entry.name) or self._again(entry)
+        worker.wake()
+        known = self.notary.known(entry)  # by now, if it is a copy of one before it
+        earned = known or self.notary.certify(worker, entry, lambda text: self._say(entry, text))
+        self.workers.pop(entry.name).kill()
+        self._settle(earned)
+
+    def _again(self, entry: Entry) -> WorkerProcess:
+        """A fresh worker for the proof of one whose worker could not wait."""
+        worker = self.workers[entry.name] = self.course.start(entry, 0, keep_memory=False)
+        worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
+        return worker
 
     def _warm(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
         course = self.course
@@ -101,5 +125,6 @@ class Rehearsal:
                                       estimates=dict(self.course.estimates.get(task, {}))))
 
     def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
+        self.course.seen(entry, reply)
         self.course.record(task, "phases", Phase(0, entry.name, name, seconds, reply.get("memory", 0),
                                                  reply.get("device_memory"), "cold"))

@@ -8,10 +8,12 @@ from dataclasses import replace
 from photofinish import stats
 from photofinish.referee import audit
 from photofinish.runner.course import Course
+from photofinish.runner.groups import gather
 from photofinish.runner.launch import LaunchRun
 from photofinish.stats import plan
+from photofinish.stats.stragglers import stragglers
 from photofinish.store import Store
-from photofinish.values import Progress, Race, Result
+from photofinish.values import Launch, Progress, Race, Result
 
 
 def judged(race: Race) -> Result:
@@ -23,16 +25,18 @@ def judged(race: Race) -> Result:
 
 
 class Session:
-    """Runs the races of one course (one per task) and judges them from the store."""
+    """Runs the races of one course (one per task) and judges them from the store. With `time_all`, contenders that are
+    far behind after the pilot are timed to the end as well."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, precision: float,
-                 launches: int | None = None) -> None:
+                 launches: int | None = None, time_all: bool = False) -> None:
         self.course = course
         self.store = store
         self.races = races
         self.budget = budget
         self.precision = precision
         self.launches = launches
+        self.time_all = time_all
         self.begin = time.monotonic()
 
     def run(self, rehearse: Callable[[], None]) -> None:
@@ -42,41 +46,69 @@ class Session:
         coming = self._pilot()
         done = 0
         while coming.launches and self.course.contested:
+            self._announce(coming, done)
             planned = done + coming.launches
-            while done < planned and self.course.contested and self._affords(done):
+            costs = [coming.seconds / coming.launches]
+            while done < planned and self.course.contested and self._affords(done, costs):
                 done += 1
-                self._launch(done, coming.rounds)
+                costs.append(self._launch(done, coming.rounds).seconds)
                 self._tell(done, planned)
             if self.launches is not None or done < planned:
                 return
+            if done >= plan.PILOT and not self.time_all:
+                self._leave_behind()
             coming = self._next_plan()
-            self.course.listener(Progress("plan", coming.reason, done=done, total=done + coming.launches,
-                                          seconds_left=self._left()))
+        if not coming.launches:
+            self._announce(coming, done)
 
     def results(self) -> list[Result]:
         """The races as judged from what the store holds now."""
         return [judged(self.store.read(race.id)) for race in self.races.values()]
 
-    def _launch(self, number: int, rounds: int) -> None:
-        LaunchRun(self.course, number, rounds).run()
+    def _launch(self, number: int, rounds: int) -> Launch:
+        return LaunchRun(self.course, number, rounds).run()
 
     def _pilot(self) -> plan.Plan:
-        steps = [seconds for known in self.course.estimates.values() for seconds in known.values()]
-        turns = sum(len(self.course.field_of(task)) for task in self.course.tasks)
-        first = plan.pilot(turns, 1, self._left(), steps)
-        return first if self.launches is None else replace(first, launches=self.launches)
+        """From what the rehearsal took, which is more than a launch takes where compilers have a cache."""
+        course = self.course
+        ready = [name for group in gather(course, 1) for name in group]
+        runs = {entry.name: [task for task in course.tasks if course.runs(entry, task)] for entry in course.live}
+        steps = [course.estimates.get(task, {}).get(name, plan.USUAL_STEP) for name in ready for task in runs[name]]
+        first = plan.pilot(len(steps), 1, self._left(), steps, sum(course.preparation.get(name, 0.0) for name in ready))
+        return first if self.launches is None else replace(first, launches=self.launches, reason="")
 
-    def _affords(self, done: int) -> bool:
-        """Two launches are the least that says anything; after them a launch must fit into what is left."""
-        costs = [launch.seconds for launch in self.store.read(next(iter(self.races.values())).id).launches]
-        return self.launches is not None or done < 2 or self._left() > max(costs, default=0.0)
+    def _announce(self, coming: plan.Plan, done: int) -> None:
+        groups = gather(self.course, done + 1) if coming.launches else []
+        divided = (f"; all do not fit in memory together: {len(groups)} groups with {self.course.anchor} in each"
+                   if len(groups) > 1 else "")
+        self.course.listener(Progress("plan", coming.reason + divided, done=done, total=done + coming.launches,
+                                      seconds_left=self._left()))
+
+    def _affords(self, done: int, costs: list[float]) -> bool:
+        """Two launches are the least that says anything; after them a launch must fit into what is left. `costs` are of
+        the launches of the present plan, first what it expects, which their own take the place of."""
+        return self.launches is not None or done < plan.FEWEST or self._left() > max(costs[1:] or costs)
+
+    def _leave_behind(self) -> None:
+        """After the pilot, whoever is far too slow is timed no further."""
+        for task, race in self.races.items():
+            if race.looks:
+                continue
+            slow = stragglers(self.store.read(race.id))
+            for each in slow:
+                self.course.retired.add((task, each.contender))
+                self.course.listener(Progress("plan", f"{each.contender} takes {each.ratio:.0f} times as long as "
+                                                      f"{each.leader} ({task}): it is timed no further",
+                                              each.contender, task))
+            self.races[task] = replace(race, stragglers=slow)
 
     def _next_plan(self) -> plan.Plan:
         """The race that still needs most launches decides for all: a launch serves every task."""
-        plans = {task: plan.after(self.store.read(race.id), self._left(), self.precision, race.margin, len(self.races))
-                 for task, race in self.races.items()}
-        for task, each in plans.items():
-            self.races[task] = replace(self.races[task], looks=each.looks)
+        plans = {}
+        for task, race in self.races.items():
+            seen = replace(self.store.read(race.id), stragglers=race.stragglers)
+            plans[task] = plan.after(seen, self._left(), self.precision, race.margin, len(self.races))
+            self.races[task] = replace(race, looks=plans[task].looks)
             self.store.update(self.races[task])
         return max(plans.values(), key=lambda each: each.launches)
 
@@ -95,5 +127,3 @@ class Session:
 
     def _left(self) -> float:
         return self.budget - (time.monotonic() - self.begin)
-
-

@@ -4,11 +4,15 @@ A block counts as the logarithm of its median step: a spike of the machine insid
 (a contender whose own slow steps the median hides is told by `stats.advice`). Blocks of one round are
 neighbours in time, so their difference is free of drift; a launch is the trimmed mean of its rounds'
 differences; the interval is Student's t over launches, because a process keeps its own speed.
+
+Contenders of a launch that were not alive together (the field did not fit in memory) are compared through the anchor,
+who ran with both: what one takes over the anchor less what the other does, round by round. Such a launch scatters more,
+by two processes of the anchor; the t interval bears launches that scatter unequally (docs/concepts/statistics.md).
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 import numpy as np
@@ -17,9 +21,11 @@ from photofinish.stats import curves, student
 from photofinish.values import Block, Estimate, Race
 
 TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds; none below five rounds
+FARTHEST = 650.0  # of a log ratio: exp of more is no number of a float
 POINT = 0.0  # the level of an interval that is only a point: one launch tells nothing of the spread
 
-Rounds = dict[int, dict[int, float]]  # {launch: {round: log of the block's median seconds per step}}
+Turn = tuple[int, int]  # group and round: blocks of one turn are neighbours in time
+Rounds = dict[int, dict[Turn, float]]  # {launch: {turn: log of the block's median seconds per step}}
 
 
 def timed_blocks(race: Race, contender: str = "") -> list[Block]:
@@ -32,20 +38,43 @@ def log_steps(race: Race) -> dict[str, Rounds]:
     """The rounds of each contender of the race; those of one that was never timed are empty. In task epoch the
     rounds are the later epochs; a whole training is one round."""
     if race.case.training is not None:
-        return {name: {launch: {turn: math.log(seconds) for turn, seconds in turns.items()}
+        return {name: {launch: {(0, turn): math.log(seconds) for turn, seconds in turns.items()}
                        for launch, turns in launches.items()} for name, launches in curves.rounds(race).items()}
     found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
     for block in timed_blocks(race):
-        found[block.contender][block.launch][block.round] = math.log(median(block.seconds))
+        found[block.contender][block.launch][block.group, block.round] = math.log(median(block.seconds))
     return {name: {launch: dict(sorted(rounds.items())) for launch, rounds in sorted(launches.items())}
             for name, launches in found.items()}
 
 
-def round_differences(a: Rounds, b: Rounds) -> dict[int, np.ndarray]:
-    """{launch: log b - log a of each round that has both}."""
-    shared = {launch: sorted(a[launch].keys() & b[launch].keys()) for launch in sorted(a.keys() & b.keys())}
-    return {launch: np.array([b[launch][turn] - a[launch][turn] for turn in turns])
-            for launch, turns in shared.items() if turns}
+def round_differences(steps: Mapping[str, Rounds], a: str, b: str) -> dict[int, np.ndarray]:
+    """{launch: log b - log a of each round that tells}: of those that both ran in, or else through the anchor."""
+    found = {}
+    for launch in sorted(steps[a].keys() & steps[b].keys()):
+        logs = _together(steps[a][launch], steps[b][launch]) or _through_anchor(steps, a, b, launch)
+        if logs:
+            found[launch] = np.array(list(logs.values()))
+    return found
+
+
+def apart(steps: Mapping[str, Rounds], a: str, b: str) -> int:
+    """In how many of the launches that compare them the two were not alive together."""
+    return sum(not steps[a][launch].keys() & steps[b][launch].keys() for launch in round_differences(steps, a, b))
+
+
+def _together(a: dict[Turn, float], b: dict[Turn, float]) -> dict[int, float]:
+    """{round: log b - log a} of the turns that have both."""
+    return {turn[1]: b[turn] - a[turn] for turn in sorted(a.keys() & b.keys())}
+
+
+def _through_anchor(steps: Mapping[str, Rounds], a: str, b: str, launch: int) -> dict[int, float]:
+    """{round: log b - log a, each over the anchor of its own turn}; the anchor is who ran in more groups than one."""
+    for rounds in steps.values():
+        anchor = rounds.get(launch, {})
+        if len({group for group, _ in anchor}) > 1:
+            over_a, over_b = (_together(anchor, steps[name][launch]) for name in (a, b))
+            return {number: over_b[number] - over_a[number] for number in sorted(over_a.keys() & over_b.keys())}
+    return {}
 
 
 def location(rounds: Iterable[float]) -> float:
@@ -56,9 +85,9 @@ def location(rounds: Iterable[float]) -> float:
     return float(np.mean(ordered[cut:len(ordered) - cut]))
 
 
-def launch_differences(a: Rounds, b: Rounds) -> np.ndarray:
-    """log(seconds(b) / seconds(a)) of each launch that has both: the data of every verdict."""
-    return np.array([location(rounds) for rounds in round_differences(a, b).values()])
+def launch_differences(steps: Mapping[str, Rounds], a: str, b: str) -> np.ndarray:
+    """log(seconds(b) / seconds(a)) of each launch that compares them: the data of every verdict."""
+    return np.array([location(rounds) for rounds in round_differences(steps, a, b).values()])
 
 
 def interval(logs: np.ndarray, level: float = 0.95) -> Estimate:
@@ -67,14 +96,13 @@ def interval(logs: np.ndarray, level: float = 0.95) -> Estimate:
         value = math.exp(logs[0])
         return Estimate(value, value, value, POINT)
     mean, error = student.mean_and_error(logs)
-    reach = student.quantile((1 + level) / 2, len(logs) - 1) * error
+    reach = min(student.quantile((1 + level) / 2, len(logs) - 1) * error, FARTHEST)
     return Estimate(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), level)
 
 
 def estimate_ratio(race: Race, a: str, b: str, level: float = 0.95) -> Estimate | None:
-    """seconds(b) / seconds(a), above 1 where a is faster; None where no round has both."""
-    steps = log_steps(race)
-    differences = launch_differences(steps[a], steps[b])
+    """seconds(b) / seconds(a), above 1 where a is faster; None where no launch compares them."""
+    differences = launch_differences(log_steps(race), a, b)
     return interval(differences, level) if len(differences) else None
 
 

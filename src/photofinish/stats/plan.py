@@ -14,9 +14,10 @@ import numpy as np
 
 from photofinish.stats import paired, student, verdict
 from photofinish.stats.standings import judge
-from photofinish.values import Race
+from photofinish.values import Block, Race
 
 PILOT = 4  # launches: even, so that each of two contenders starts first as often as the other
+FEWEST = 2  # launches: fewer say nothing of how much they differ
 LEAST_TOTAL = 6  # launches of a race that goes on after its pilot
 ASSURANCE = 0.8  # the chance with which the planned end reaches the precision, budget permitting
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
@@ -44,15 +45,19 @@ def block_steps(step_seconds: float) -> int:
     return max(1, min(MOST_STEPS, math.ceil(BLOCK_SECONDS / max(step_seconds, 1e-9))))
 
 
-def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = ()) -> Plan:
-    """The first launches, whose rounds take about an eighth of the budget in all. `steps` are seconds per
-    step of each contender in each task, as far as known."""
+def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (), preparation: float = 0.0) -> Plan:
+    """The first launches, whose rounds take about an eighth of the budget in all, as many as it pays for. `steps` are
+    seconds per step of each contender in each task, as far as known; `preparation` what a launch takes besides."""
     known = list(steps)
     known += [USUAL_STEP] * (contenders * tasks - len(known))
     round_seconds = sum(each * (block_steps(each) + 1) for each in known)  # the first step after waking is not timed
     rounds = _within(budget / (8 * PILOT * round_seconds), FEWEST_ROUNDS, MOST_ROUNDS // 2)
-    return Plan(PILOT, rounds, f"a pilot of {PILOT} launches with {rounds} rounds shows how much they differ",
-                seconds=PILOT * rounds * round_seconds)
+    cost = preparation + rounds * round_seconds
+    launches = max(FEWEST, min(PILOT, int(budget // cost)))
+    reason = f"a pilot of {launches} launches of about {cost:.3g} s, {rounds} rounds each, shows how much they differ"
+    if launches < PILOT:
+        reason += f"; {PILOT} would take {PILOT * cost:.3g} s of a budget that has {max(budget, 0.0):.3g} s left"
+    return Plan(launches, rounds, reason, seconds=launches * cost)
 
 
 def after(race: Race, budget_left: float, precision: float, margin: float | None = None, tasks: int = 1) -> Plan:
@@ -91,13 +96,29 @@ class _Costs:
 
 
 def _costs(race: Race, tasks: int) -> _Costs:
-    blocks = paired.timed_blocks(race)
+    """Of the launches to come, in which stragglers take no part."""
+    left = {each.contender for each in race.stragglers}
+    blocks = [block for block in paired.timed_blocks(race) if block.contender not in left]
     turns = {(block.launch, block.round) for block in blocks}
     launches = {launch for launch, _ in turns}
     rounds = round(len(turns) / len(launches))
-    one = tasks * sum(sum(block.seconds) + block.resume for block in blocks) / len(turns)
-    whole = verdict.launch_seconds(race) or rounds * one
+    one = tasks * _seconds(blocks) / len(turns)
+    whole = verdict.launch_seconds(race)
+    if whole is None:
+        return _Costs(0.0, one, rounds)
+    whole -= sum(_seconds_of(race, name) for name in left) / len(race.launches)
     return _Costs(max(whole - rounds * one, 0.0), one, rounds)
+
+
+def _seconds(blocks: Iterable[Block]) -> float:
+    return sum(sum(block.seconds) + block.resume for block in blocks)
+
+
+def _seconds_of(race: Race, name: str) -> float:
+    """What this task of a contender took in all launches: its first steps, warm-ups and blocks."""
+    phases = (f"first_step:{race.case.task}", f"warm_up:{race.case.task}")
+    return _seconds(paired.timed_blocks(race, name)) + sum(
+        each.seconds for each in race.phases if each.contender == name and each.launch and each.name in phases)
 
 
 def _first(race: Race, numbers: Sequence[int], looks: tuple[int, ...]) -> Race:
@@ -107,7 +128,9 @@ def _first(race: Race, numbers: Sequence[int], looks: tuple[int, ...]) -> Race:
 
 
 def _after_look(seen: Race, done: int, budget_left: float, precision: float, costs: _Costs) -> Plan:
-    undecided = [(each.a, each.b) for each in judge(seen).verdicts if each.verdict == "UNDECIDED" and each.launches > 1]
+    left = {each.contender for each in seen.stragglers}
+    undecided = [(each.a, each.b) for each in judge(seen).verdicts
+                 if each.verdict == "UNDECIDED" and each.launches > 1 and not left & {each.a, each.b}]
     if not undecided:
         return Plan(0, costs.rounds, f"every pair that can be compared was decided after {seen.looks[0]} launches",
                     seen.looks)
@@ -151,7 +174,7 @@ def measure_spread(race: Race, pairs: Sequence[tuple[str, str]]) -> Spread:
     T2^2 = S2^2 - S1^2 / rounds (Kalibera & Jones 2013, as corrected in libkalibera)."""
     found, steps = [], paired.log_steps(race)
     for a, b in pairs:
-        rounds = list(paired.round_differences(steps[a], steps[b]).values())
+        rounds = list(paired.round_differences(steps, a, b).values())
         observed = float(np.var([paired.location(each) for each in rounds], ddof=1))
         within = float(np.mean([_robust_variance(each) for each in rounds]))
         found.append((within, observed, float(np.mean([len(each) for each in rounds]))))

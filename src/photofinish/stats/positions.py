@@ -19,8 +19,7 @@ def of_start(races: Iterable[Race]) -> Estimate | None:
         steps = paired.log_steps(race)
         for number, order in started.items():
             if len(order) == 2 and all(number in steps[name] for name in order):
-                first, second = ({number: steps[name][number]} for name in order)
-                logs.append(paired.location(paired.round_differences(first, second)[number]))
+                logs.append(paired.location(paired.round_differences(steps, *order)[number]))
     return paired.interval(np.array(logs)) if len(logs) > 1 else None
 
 

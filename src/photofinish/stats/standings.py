@@ -31,8 +31,9 @@ def judge(race: Race) -> Result:
     wrong = any(failure.kind == WRONG for failure in failures.values())
     comparable = bool(sound) and not set(timed) & set(uncertified) and not (wrong and len(sound) < 2)
     found = verdicts(race, barred)
-    order = _order(steps, sound) + [name for name in race.contenders if name not in sound]
-    places = _places([name for name in order if name in sound], found) if comparable else {}
+    order = _order(steps, sound)
+    places = _places(order, found) if comparable else {}
+    order = [*(places or order), *(name for name in race.contenders if name not in sound)]
     standings = tuple(_standing(race, name, steps[name], places.get(name), failures.get(name)) for name in order)
     return Result(race, comparable, standings, found, advice(race, standings))
 
@@ -70,23 +71,36 @@ def _order(steps: dict[str, Rounds], names: list[str]) -> list[str]:
     """Fastest first, by the mean of each contender's paired log ratios to the others."""
     def lead(name: str) -> float:
         ratios = [float(np.mean(logs)) for other in names if other != name
-                  and len(logs := launch_differences(steps[name], steps[other]))]
+                  and len(logs := launch_differences(steps, name, other))]
         return float(np.mean(ratios)) if ratios else 0.0
 
     return sorted(names, key=lead, reverse=True)
 
 
 def _places(order: list[str], found: tuple[Verdict, ...]) -> dict[str, tuple[int, int]]:
-    """{contender: (place, tie group)}. The place is 1 more than the number of contenders shown to be faster.
-    The first contender of a group leads it; whoever is not shown to be slower than it belongs to it."""
-    faster = {(each.a, each.b) for each in found if each.verdict == "FASTER"}
-    faster |= {(each.b, each.a) for each in found if each.verdict == "SLOWER"}
+    """{contender: (place, tie group)}, the first place first. The place is 1 more than the number of contenders shown
+    to be faster. The first contender of a group leads it; whoever is not shown to be slower than it belongs to it."""
+    faster = _shown_faster(order, found)
+    place = {name: 1 + sum((other, name) in faster for other in order) for name in order}
+    order = sorted(order, key=place.__getitem__)
     groups: dict[str, int] = {}
     for leader in order:
         if leader not in groups:
             group = len(set(groups.values()))
             groups.update({name: group for name in order if name not in groups and (leader, name) not in faster})
-    return {name: (1 + sum((other, name) in faster for other in order), groups[name]) for name in order}
+    return {name: (place[name], groups[name]) for name in order}
+
+
+def _shown_faster(order: list[str], found: tuple[Verdict, ...]) -> set[tuple[str, str]]:
+    """The pairs whose first is shown to be faster, by a verdict or by a chain of them: a noisy pair may be undecided
+    while a third, between the two, tells them apart. So no two that share a place are shown to differ."""
+    faster = {(each.a, each.b) for each in found if each.verdict == "FASTER"}
+    faster |= {(each.b, each.a) for each in found if each.verdict == "SLOWER"}
+    for middle in order:
+        ahead = [name for name in order if (name, middle) in faster]
+        behind = [name for name in order if (middle, name) in faster]
+        faster |= {(a, b) for a in ahead for b in behind if a != b}
+    return faster
 
 
 def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | None,

@@ -90,11 +90,12 @@ def verdicts(race: Race, barred: dict[str, str]) -> tuple[Verdict, ...]:
     compared to the reason."""
     steps = paired.log_steps(race)
     pairs = list(combinations(race.contenders, 2))
-    differences = {(a, b): paired.launch_differences(steps[a], steps[b]) for a, b in pairs}
+    differences = {(a, b): paired.launch_differences(steps, a, b) for a, b in pairs}
     judged = [pair for pair in pairs if len(differences[pair]) >= 2 and not barred.keys() & set(pair)]
     decisions = dict(zip(judged, decide([differences[pair] for pair in judged], race.margin, ALPHA * share(race))))
     cost = launch_seconds(race)
-    return tuple(_verdict(pair, differences[pair], decisions[pair], race.margin, cost, len(judged)) if pair in decisions
+    return tuple(_verdict(pair, differences[pair], decisions[pair], race.margin, cost, len(judged),
+                          paired.apart(steps, *pair)) if pair in decisions
                  else _unjudged(pair, differences[pair], barred) for pair in pairs)
 
 
@@ -105,14 +106,15 @@ def launch_seconds(race: Race) -> float | None:
 
 
 def _verdict(pair: tuple[str, str], differences: np.ndarray, decision: Decision, margin: float, cost: float | None,
-             family: int) -> Verdict:
+             family: int, apart: int) -> Verdict:
     estimate = paired.interval(differences, 1 - decision.level)
+    through = f"; through the anchor in {apart} of {len(differences)} launches" if apart else ""
     seconds: float | None = 0.0
     if decision.word == "UNDECIDED":
         more = max(1, launches_to_decide(decision, len(differences), margin) - len(differences))
         seconds = None if cost is None else more * cost
     return Verdict(*pair, estimate.value, estimate.low, estimate.high, decision.word, seconds, len(differences),
-                   _reason(decision, margin, family), 1 - decision.level)
+                   _reason(decision, margin, family) + through, 1 - decision.level)
 
 
 def _reason(decision: Decision, margin: float, family: int) -> str:
