@@ -47,11 +47,12 @@ def test_the_wheel_says_what_the_readme_says() -> None:
 
 
 def test_every_command_and_every_option_has_help_and_examples() -> None:
-    assert list(root_command.commands) == ["race", "verify", "accuracy", "report", "list", "show", "env", "doctor",
-                                           "selftest"]
+    assert list(root_command.commands) == ["race", "verify", "accuracy", "study", "report", "list", "show", "env",
+                                           "doctor", "selftest"]
     inner = {f"{name} {each}": command for name, group in root_command.commands.items()
              if isinstance(group, click.Group) for each, command in group.commands.items()}
-    assert list(inner) == ["env list", "env create", "env lock", "env path", "env remove"]
+    assert list(inner) == ["study list", "study run", "study report", "env list", "env create", "env lock", "env path",
+                           "env remove"]
     for name, command in {**root_command.commands, **inner}.items():
         assert command.help, name
         assert command.epilog and f"photofinish {name}" in command.epilog, name

@@ -35,7 +35,9 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", epilog="""\b
+Example:
+  photofinish study list""")
 @options.as_json
 def list_studies(as_json: bool) -> None:
     """List the built-in studies."""
@@ -52,7 +54,11 @@ def list_studies(as_json: bool) -> None:
         (each.name, each.question, len(each.races)) for each in found))))
 
 
-@command.command("run")
+@command.command("run", epilog="""\b
+Examples:
+  photofinish study run asu-2023 --scale small --dry-run
+  photofinish study run asu-2023 --scale small --only resnet18 --only infer
+  photofinish study run ./mine.toml --html mine.html""")
 @click.argument("study")
 @scale
 @click.option("--dry-run", is_flag=True, help="Say what would be run, what is left out and why, and how long it takes.")
@@ -97,7 +103,10 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     return 130 if interrupted else 0
 
 
-@command.command("report")
+@command.command("report", epilog="""\b
+Examples:
+  photofinish study report asu-2023 --scale small
+  photofinish study report ./mine.toml --json""")
 @click.argument("study")
 @scale
 @options.store
