@@ -15,7 +15,6 @@ from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import (
-    WHOLE,
     check_tasks,
     find_entries,
     left_out,
@@ -36,7 +35,7 @@ from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session, judged
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import Accuracy, Certificate, Failure, Progress, Race, Skip
+from photofinish.values import WHOLE, Accuracy, Certificate, Failure, Progress, Race, Skip
 
 DEFAULT_STORE = Path(".photofinish")
 Listener = Callable[[Progress], None]

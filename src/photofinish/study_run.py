@@ -39,7 +39,8 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
                 planned.model, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
                 classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
                 threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
-                launches=planned.launches, store=store, listener=listener, environments=environments,
+                launches=planned.launches, data=planned.data, epochs=planned.epochs, seeds=planned.seeds,
+                target=planned.target, store=store, listener=listener, environments=environments,
                 make_environments=make_environments, command=f"photofinish study run {study.name}")
         except UsageError as error:
             kept.settle(planned.key, reason=error.message)

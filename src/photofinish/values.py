@@ -94,6 +94,7 @@ def _option(text: str, whole: str) -> Tuple[str, str]:
     return key.strip(), value.strip()
 
 
+WHOLE = ("epoch", "fit")  # tasks that are no step: who trains and infers has them too, and each is a race of its own
 REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
 
 

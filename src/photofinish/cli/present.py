@@ -66,7 +66,7 @@ def documents(found: Sequence[Document], choice: Choice, full: bool = True, shor
 
 
 _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
-    "csv": lambda found: csv.render(found).rstrip("\n"),
+    "csv": lambda found: (csv.render(found) or csv.render(found, "races")).rstrip("\n"),
     "markdown": lambda found: markdown.render(found).rstrip("\n"),
 }
 

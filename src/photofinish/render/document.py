@@ -23,6 +23,14 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Shade(Span):
+    """A cell of a heat map: `strength` (0 to 1) of the colour of `series`, for those who see it."""
+
+    series: str = ""
+    strength: float = 0.0
+
+
+@dataclass(frozen=True)
 class Quantity:
     """A figure within a sentence."""
 

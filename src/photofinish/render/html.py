@@ -25,6 +25,7 @@ from photofinish.render.document import (
     Note,
     Paragraph,
     Quantity,
+    Shade,
     Span,
     Table,
     Text,
@@ -105,6 +106,9 @@ class _Painter:
         if isinstance(part, str):
             return escape(part)
         text = escape(part.text)
+        if isinstance(part, Shade):
+            colour = self.colours.get(part.series, "transparent")
+            return f'<span class="shade" style="--c:{colour};--s:{60 * part.strength:.0f}%">{text}</span>'
         if part.style == "contender":
             text = text.replace("[", "<wbr>[").replace(",", ",<wbr>")
             return f'<span class="contender" style="--c:{self.colours.get(part.text, "var(--quiet)")}">{text}</span>'

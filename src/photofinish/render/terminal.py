@@ -28,6 +28,7 @@ from photofinish.render.document import (
     Note,
     Paragraph,
     Quantity,
+    Shade,
     Span,
     Table,
     Text,
@@ -86,6 +87,8 @@ class _Painter:
     def span(self, part: str | Span) -> Rich:
         if isinstance(part, str):
             return Rich(part)
+        if isinstance(part, Shade):
+            return Rich(part.text, style=self.colours.get(part.series, ""))
         style = self.colours.get(part.text, "") if part.style == "contender" else _STYLES.get(part.style, "")
         return Rich(part.text, style=style)
 

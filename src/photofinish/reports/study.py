@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,12 +20,16 @@ from photofinish.render.document import (
     Paragraph,
     Quantity,
     Section,
+    Shade,
     Span,
     Table,
 )
+from photofinish.render.quantities import TIMES
 from photofinish.reports import verdict
 from photofinish.reports.reading import TASKS, between, ranked
-from photofinish.study import OUT_OF_MEMORY, Published, Settled, Study
+from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.verdict import ALPHA, decide
+from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
 from photofinish.values import Result, Verdict, to_json
 
 NOT_YET = "not yet run"
@@ -102,18 +108,20 @@ def _state(settled: Settled) -> str:
 
 
 def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
-    """A table for each task, then what was left out."""
+    """A map and what it comes to for each task, then every race, then what was left out."""
     if published:
         yield Paragraph(("Published (", published.source, "): seconds of ", Span(published.b, "contender"),
                          " over seconds of ", Span(published.a, "contender"), "."))
     tasks = list(dict.fromkeys(task for each in rows for task in each.planned.tasks))
-    for task in tasks:
+    able = [each for each in rows if not each.reason]
+    for task in tasks if able else ():
         if len(tasks) > 1:
             yield Heading(TASKS[task].capitalize())
-        able = [each for each in rows if task in each.planned.tasks and not each.reason]
-        if able:
-            yield _table(task, able, published)
-        yield from _agreement(task, rows, published)
+        yield from _map(task, able, published)
+        yield from _comes_to(task, able, published)
+        yield from _agreement(task, able, published)
+    if able:
+        yield _table(tasks, able, published)
     yield from _left_out(rows)
 
 
@@ -125,26 +133,80 @@ def _left_out(races: Sequence[Settled]) -> Iterator[Block]:
         yield Note((f"{len(titles)} left out, {reason}: {some}",))
 
 
-def _table(task: str, rows: Sequence[Settled], published: Published | None) -> Table:
-    columns = [Column("Model", "code"), Column("Input"), Column("Batch", "count"), Column("Verdict"),
-               Column("Faster", "contender"), Column("Ratio", "ratio")]
-    columns += [Column("Published", "ratio"), Column("Same direction")] if published else []
-    return Table(f"{rows[0].planned.group}-{task}", tuple(columns),
-                 tuple(_row(each, task, published) for each in rows))
+def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
+    """Models by sizes, in the colour of who is faster, the stronger the more; only where that makes a grid."""
+    sizes = list(dict.fromkeys(_size(each.planned) for each in rows))
+    models = list(dict.fromkeys(each.planned.model for each in rows))
+    if len(sizes) < 2 or len(models) < 2 or not any(each.results for each in rows):
+        return
+    cells = {(each.planned.model, _size(each.planned)): _tile(_of(each, task), published) for each in rows}
+    yield Table("map", (Column("Model", "code"), *(Column(size) for size in sizes)),
+                tuple((model, *(cells.get((model, size)) for size in sizes)) for model in models),
+                "How many times as long the slower takes, in the colour of the faster; = equivalent, ? undecided.")
 
 
-def _row(settled: Settled, task: str, published: Published | None) -> tuple[Cell, ...]:
-    planned = settled.planned
-    size = "x".join(map(str, planned.shape)) if planned.shape else "its own"
-    result = _of(settled, task)
-    ours = _pair(result, published) if result else None
+def _size(planned: PlannedRace) -> str:
+    shape = "x".join(map(str, planned.shape)) if planned.shape else ""
+    told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else ""]
+    return " ".join(each for each in told if each) or "its own size"
+
+
+def _tile(result: Result | None, published: Published | None) -> Cell:
+    ours = _pair(result, published)
+    if ours is None or ours.ratio is None:
+        return None
+    if ours.verdict not in ("FASTER", "SLOWER"):
+        return {"EQUIVALENT": "=", "UNDECIDED": "?"}.get(ours.verdict, ours.verdict.lower())
+    faster, ratio = (ours.a, ours.ratio) if ours.verdict == "FASTER" else (ours.b, 1 / ours.ratio)
+    return Shade(f"{ratio:.2f}{TIMES}", series=faster, strength=min(1.0, math.log2(ratio)))
+
+
+def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
+    """How often each is faster when all races are judged together, and whether they have one ratio at all."""
+    found = [result for each in rows if (result := _of(each, task)) is not None and result.comparable]
+    pairs = [(ours.a, ours.b) for result in found if (ours := _pair(result, published)) is not None]
+    if not pairs:
+        return
+    a, b = published.a if published else pairs[0][0], published.b if published else pairs[0][1]
+    samples = [each for result in found if {a, b} <= set(result.race.contenders)
+               and len(each := differences(result.race, a, b)) > 1]
+    if len(samples) < 2:
+        return
+    words = Counter(each.word for each in decide(samples, found[0].race.margin))
+    yield Paragraph((f"Of {len(samples)} races, judged together (Holm): ", Span(a, "contender"),
+                     f" is faster in {words['FASTER']}, ", Span(b, "contender"), f" in {words['SLOWER']}; "
+                     f"{words['EQUIVALENT']} equivalent, {words['UNDECIDED']} undecided."))
+    test = interaction(samples)
+    if test is not None:
+        shown = test.chance < ALPHA
+        said = "The ratio depends on the race" if shown else "That the ratio depends on the race is not shown"
+        yield Paragraph((f"{said}: Welch's F({test.degrees[0]:.0f}, {test.degrees[1]:.1f}) = {test.statistic:.3g}, "
+                         f"p = {test.chance:.2g}.",))
+
+
+def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
+    """Every race. Columns in which all are alike are left out."""
+    told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
+    fixed = [title for title in ("Input", "Batch", "Device", "Task") if len({str(row[title][1]) for row in told}) == 1]
+    columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
+    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
+
+
+def _row(settled: Settled, task: str, published: Published | None) -> dict[str, tuple[str, Cell]]:
+    """Title -> hint and cell."""
+    planned, result = settled.planned, _of(settled, task)
+    ours = _pair(result, published)
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
-    told: list[Cell] = [planned.model, size, planned.batch, verdict.outcome(result) if result else NOT_YET,
-                        _faster(ours), ratio]
+    told: dict[str, tuple[str, Cell]] = {
+        "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
+        "Batch": ("count", planned.batch), "Device": ("text", planned.device), "Task": ("text", task),
+        "Verdict": ("text", verdict.outcome(result) if result else NOT_YET), "Faster": ("contender", _faster(ours)),
+        "Ratio": ("ratio", ratio)}
     if published:
         agrees = _agrees(ours, planned.published)
-        told += [planned.published, {True: "yes", False: "no"}.get(agrees) if agrees is not None else None]
-    return tuple(told)
+        told["Published"] = ("ratio", planned.published)
+        told["Same way"] = ("text", None if agrees is None else "yes" if agrees else "no")
+    return told
 
 
 def _of(settled: Settled, task: str) -> Result | None:

@@ -17,11 +17,10 @@ from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
-from photofinish.values import REGIMES, Case, Contender, Progress, Skip, Training
+from photofinish.values import REGIMES, WHOLE, Case, Contender, Progress, Skip, Training
 from photofinish.weights import Arrays
 
 EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
-WHOLE = ("epoch", "fit")  # no steps: who trains and infers in Python has them too; each is a race of its own
 RACES = TASKS + WHOLE
 
 

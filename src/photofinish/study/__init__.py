@@ -10,11 +10,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from photofinish import machine, models
-from photofinish.environments import TASKS
+from photofinish.environments import ALL, TASKS
 from photofinish.errors import UsageError, unknown
 from photofinish.graph import ModelError
 from photofinish.study.checks import (
@@ -30,7 +31,7 @@ from photofinish.study.checks import (
     shape_of,
     text,
 )
-from photofinish.values import REGIMES, Contender, Result
+from photofinish.values import REGIMES, WHOLE, Contender, Result
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -59,6 +60,10 @@ class PlannedRace:
     optimizer: str = ""
     threads: int | None = None
     launches: int | None = None
+    data: str = ""
+    epochs: int | None = None
+    seeds: int | None = None
+    target: float | None = None
     budget: float = 120.0
     precision: float = 0.01
     margin: float = 0.02
@@ -119,10 +124,10 @@ class Settled:
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
        "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
-       "margin": fraction}
+       "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction}
 AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(count), "devices": many(text),
         "regimes": many(choice("regime", REGIMES))}
-GROUP = {"name": text, "tasks": many(choice("task", TASKS)), **AXES, **RUN}
+GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": count, "device": text, "regime": text,
                              "reason": text}
@@ -219,10 +224,10 @@ class _Reading:
         """Every combination, with a reason for those that are left out."""
         if not merged.get("models"):
             raise Malformed(self.source, where, "models", "is missing", 'add models = ["resnet18"]')
-        if len(merged.get("contenders", ())) < 2:
+        if len(merged.get("contenders", ())) < 2 and merged.get("contenders") != (ALL,):
             raise Malformed(self.source, where, "contenders", "names fewer than two",
-                            'add contenders = ["torch:eager", "tensorflow:graph"], here or in [study]')
-        for key, reader in (("models", models.find), ("contenders", Contender.parse)):
+                            'add contenders = ["torch:eager", "tensorflow:graph"], or ["all"], here or in [study]')
+        for key, reader in (("models", models.find), ("contenders", _contender)):
             for name in merged[key]:
                 self.source.told(where, key, reader, name)
         exceptions = group.get("except", [])
@@ -243,10 +248,15 @@ class _Reading:
                               published=_printed(group, model, shape, batch))
 
 
+def _contender(name: str) -> Any:
+    return name if name == ALL else Contender.parse(name)
+
+
 def _names(table: Any) -> list[str]:
     return list(table) if isinstance(table, dict) else []
 
 
+@lru_cache(maxsize=None)
 def _cannot(model: str, shape: tuple[int, ...] | None, classes: int | None, device: str) -> str:
     """Why this machine cannot run it, or ""."""
     if device.startswith("cuda") and not machine.gpus():
