@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from photofinish import __version__
-from photofinish.cli import accuracy, doctor, env, listing, race, report, selftest, show, study, verify
+from photofinish.cli import accuracy, claims, doctor, env, listing, race, report, selftest, show, study, verify
 from photofinish.errors import UsageError, unknown
 
 WRONG_USE = 2
@@ -48,7 +48,7 @@ def photofinish() -> None:
     """
 
 
-for each in (race, verify, accuracy, study, report, listing, show, env, doctor, selftest):
+for each in (race, verify, accuracy, study, claims, report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

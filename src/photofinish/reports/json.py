@@ -17,7 +17,7 @@ from photofinish.reports.reading import memory_bytes, phase_seconds
 from photofinish.stats.learning import agreements
 from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
-SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study")
+SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims")
 
 
 def text(results: Sequence[Result]) -> str:

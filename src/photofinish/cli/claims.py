@@ -1,0 +1,42 @@
+"""`photofinish claims`: what is said of frameworks, judged by the races in the store."""
+
+import json
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+
+
+@click.command("claims", epilog="""\b
+Examples:
+  photofinish claims
+  photofinish claims C27 C29 --scale small
+  photofinish claims --html claims.html""")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--scale", default="", metavar="NAME", help="Judge by the races of the studies' smaller version: small.")
+@options.store
+@options.formats
+def command(ids: tuple[str, ...], scale: str, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
+            as_markdown: bool) -> None:
+    """Judge what is said of frameworks by the races in the store.
+
+    The ledger has the claims of four documents that compare PyTorch and TensorFlow, in their words. Each is decided by
+    a study (photofinish study run), by a look at an installed package, or by nothing yet, which it says. With IDs, only
+    those.
+    """
+    from functools import lru_cache
+
+    from photofinish import claims, study_run
+    from photofinish.cli import present
+    from photofinish.reports import claims as report
+    from photofinish.study import Settled, find
+
+    @lru_cache(maxsize=None)
+    def races(study: str) -> list[Settled]:
+        return study_run.outcome(find(study, scale), store) if study else []
+
+    choice = present.Choice.of(html, as_json, as_csv, as_markdown)
+    found = [claims.judge(each, races(each.study)) for each in claims.chosen(ids)]
+    present.documents([report.document(found)], choice, full=bool(ids),
+                      as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))

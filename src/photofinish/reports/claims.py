@@ -1,0 +1,44 @@
+"""The claims ledger as a report: what was said, what the stored races say to it, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from photofinish.claims import JUDGEMENTS, Judgement
+from photofinish.render.document import Block, Column, Document, Fold, Note, Paragraph, Section, Span, Table
+from photofinish.values import to_json
+
+_STYLES = {"CONFIRMED": "good", "REFUTED": "bad", "OUTDATED": "bad"}
+
+
+def document(judgements: Sequence[Judgement]) -> Document:
+    counts = Counter(each.word for each in judgements)
+    told = ", ".join(f"{counts[word]} {word}" for word in JUDGEMENTS if counts[word])
+    blocks: list[Block] = [Paragraph((told + ".",)), _table(judgements)]
+    blocks += [_sides(each) for each in judgements if each.speaking_for or each.speaking_against]
+    blocks.append(Note(("A judgement follows from the races in the store: run more of a study and read it again.",)))
+    return Document("Claims", "what is said of frameworks, and what races on this machine say to it", "Claims", (told,),
+                    (), (Section("claims", "", tuple(blocks)),))
+
+
+def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
+    """The documented objects of `photofinish claims --json`."""
+    return [{"id": each.claim.id, "words": each.claim.words, "source": each.claim.source, "test": each.claim.test,
+             "study": each.claim.study, "judgement": each.word, "why": each.why,
+             "for": to_json(each.speaking_for), "against": to_json(each.speaking_against)} for each in judgements]
+
+
+def _table(judgements: Sequence[Judgement]) -> Table:
+    columns = (Column("Claim", "code"), Column("Words"), Column("Judgement"), Column("Why"))
+    return Table("claims", columns, tuple(
+        (each.claim.id, f"{each.claim.words} ({each.claim.source})",
+         Span(each.word, _STYLES.get(each.word, "")), each.why) for each in judgements))
+
+
+def _sides(judgement: Judgement) -> Fold:
+    rows = [(title, side) for side, titles in (("for", judgement.speaking_for), ("against", judgement.speaking_against))
+            for title in titles]
+    return Fold(f"{judgement.claim.id}: the races that speak for and against it",
+                (Table(judgement.claim.id, (Column("Race"), Column("Speaks")), tuple(rows)),))

@@ -1,0 +1,124 @@
+"""Judgements follow from what the store holds, and from nothing else."""
+
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from factories import Runner, case, race
+from photofinish import claims, study
+from photofinish.claims import Claim, Judgement, judge
+from photofinish.errors import UsageError
+from photofinish.render import html
+from photofinish.reports.claims import as_json, document
+from photofinish.reports.json import schema
+from photofinish.stats import judge as judged
+from photofinish.study import PlannedRace, Settled
+from photofinish.values import Epoch, Race, Result, Training
+
+PAIR = ("torch:eager", "tensorflow:graph")
+
+
+def settled(ratio: float, model: str = "resnet18", launches: int = 6) -> Settled:
+    """A race in which the second takes `ratio` times as long."""
+    result = judged(race((Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.05 * ratio)), of=case(model), launches=launches,
+                         seed=len(model)))
+    return Settled(PlannedRace("training", model, ("train",), PAIR), (result,))
+
+
+def claim(test: str, **asks: object) -> Claim:
+    return Claim("C0", "words", "somebody", test, {"study": "asu-2023", "a": PAIR[0], "b": PAIR[1], **asks})
+
+
+@pytest.mark.parametrize(("ratios", "word"), [((1.3, 1.2), "CONFIRMED"), ((0.7, 0.8), "REFUTED"), ((1.3, 0.8), "MIXED"),
+                                              ((1.3, 1.0), "MIXED"), ((1.0,), "REFUTED")])
+def test_faster_is_confirmed_only_if_no_race_speaks_against_it(ratios: tuple[float, ...], word: str) -> None:
+    found = judge(claim("faster"), [settled(ratio, name) for ratio, name in zip(ratios, ("resnet18", "vgg16"))])
+    assert found.word == word
+    assert len(found.speaking_for) + len(found.speaking_against) == len(ratios)
+
+
+def test_depends_needs_both_ways_and_one_ratio_refuted() -> None:
+    both = judge(claim("depends"), [settled(1.3), settled(0.8, "vgg16")])
+    assert both.word == "CONFIRMED" and "p = " in both.why
+    assert judge(claim("depends"), [settled(1.3), settled(1.3, "vgg16")]).word == "REFUTED"
+    assert judge(claim("depends"), [settled(1.3), settled(1.8, "vgg16")]).word == "MIXED"
+
+
+def test_sometimes_needs_one_race() -> None:
+    assert judge(claim("sometimes"), [settled(1.3), settled(0.8, "vgg16")]).word == "CONFIRMED"
+    assert judge(claim("sometimes"), [settled(0.8)]).word == "REFUTED"
+
+
+def passes(first: float) -> Settled:
+    """Three launches of three epochs, the first of which takes `first` times as long as a later one."""
+    epochs = tuple(Epoch(launch, number, 0, PAIR[0], (first if number == 1 else 1.0) * (1 + launch * number / 1000), 4,
+                         0.1, 0.5) for launch in (1, 2, 3) for number in (1, 2, 3))
+    of = replace(case(), task="epoch", training=Training("patterns", "digest", 32, 0, 3))
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
+    return Settled(PlannedRace("passes", "resnet18", ("epoch",), PAIR), (result,))
+
+
+@pytest.mark.parametrize(("first", "longer", "word"), [(1.5, True, "CONFIRMED"), (1.5, False, "REFUTED"),
+                                                       (1.0, False, "CONFIRMED"), (1.0, True, "REFUTED")])
+def test_a_first_epoch_is_compared_with_later_ones(first: float, longer: bool, word: str) -> None:
+    assert judge(claim("first-epoch", contender=PAIR[0], longer=longer), [passes(first)]).word == word
+
+
+def test_only_the_races_it_speaks_of_count() -> None:
+    races = [settled(1.3), settled(0.8, "vgg16")]
+    assert judge(claim("faster", **{"except-models": ["vgg16"]}), races).word == "CONFIRMED"
+    assert judge(claim("faster", groups=["inference"]), races).word == "NOT YET RUN"
+
+
+def test_a_race_that_is_not_comparable_decides_nothing() -> None:
+    refused = settled(1.3)
+    barred = replace(refused, results=tuple(replace(each, comparable=False) for each in refused.results))
+    assert judge(claim("faster"), [barred]).word == "NOT YET RUN"
+
+
+def test_what_no_machine_here_can_run_is_not_testable() -> None:
+    left_out = Settled(settled(1.3).planned, reason="no NVIDIA GPU here")
+    found = judge(claim("faster"), [left_out])
+    assert (found.word, found.why) == ("NOT TESTABLE HERE", "no NVIDIA GPU here")
+
+
+def test_a_look_at_a_package() -> None:
+    for file, word in (("linalg/__init__.py", "OUTDATED"), ("no/such.py", "CONFIRMED")):
+        assert judge(Claim("C0", "", "", "outdated", {"package": "numpy", "file": file})).word == word
+    gone = judge(Claim("C0", "", "", "outdated", {"package": "no_such_package", "file": "x"}))
+    assert gone.word == "NOT TESTABLE HERE"
+
+
+def test_on_an_empty_store_every_claim_that_races_decide_is_not_yet_run() -> None:
+    ledger = claims.chosen([])
+    assert [each.id for each in ledger] == [f"C{number}" for number in range(1, 38)]
+    planned = {name: [Settled(replace(each, skip="")) for each in study.find(name, "small").races]
+               for name in {each.study for each in ledger if each.study}}
+    found = [judge(each, planned.get(each.study, ())) for each in ledger]
+    assert {each.word for each in found if each.claim.study} == {"NOT YET RUN"}
+    assert {each.word for each in found if each.claim.test == "open"} == {"NO TEST YET"}
+    assert all(each.why for each in found)
+    jsonschema.validate(as_json(found), schema("claims"))
+    assert "NOT YET RUN" in html.render([document(found)])
+
+
+def test_every_test_names_a_study_and_contenders_of_it() -> None:
+    for each in claims.ledger():
+        if each.study:
+            races = study.find(each.study).races
+            wanted = {each.asks[key] for key in ("a", "b", "contender") if key in each.asks}
+            assert all(wanted <= set(planned.contenders) or planned.contenders == ("all",) for planned in races)
+            assert set(each.asks.get("groups", ())) <= {planned.group for planned in races}
+            assert set(each.asks.get("except-models", ())) <= {planned.model for planned in races}
+
+
+def test_races_on_both_sides_are_named() -> None:
+    mixed = Judgement(claim("faster"), "MIXED", "why", ("one race",), ("another race",))
+    page = html.render([document([mixed])])
+    assert "one race" in page and "another race" in page
+
+
+def test_a_claim_that_is_none_is_told_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean C27"):
+        claims.chosen(["C277"])
