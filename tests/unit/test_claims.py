@@ -65,6 +65,16 @@ def test_a_first_epoch_is_compared_with_later_ones(first: float, longer: bool, w
     assert judge(claim("first-epoch", contender=PAIR[0], longer=longer), [passes(first)]).word == word
 
 
+@pytest.mark.parametrize(("apart", "word"), [(0.0, "CONFIRMED"), (0.05, "REFUTED")])
+def test_trainings_that_end_equally_accurate(apart: float, word: str) -> None:
+    epochs = tuple(Epoch(launch, 1, 0, name, 1.0, 4, 0.1, 0.5, validation_accuracy=0.9 + launch / 1000
+                         + apart * (name == PAIR[0])) for launch in range(1, 6) for name in PAIR)
+    of = replace(case(), task="fit", training=Training("digits", "digest", 32, 16, 1))
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
+    planned = PlannedRace("digits", "digits_cnn", ("fit",), PAIR)
+    assert judge(claim("same-accuracy"), [Settled(planned, (result,))]).word == word
+
+
 def test_only_the_races_it_speaks_of_count() -> None:
     races = [settled(1.3), settled(0.8, "vgg16")]
     assert judge(claim("faster", **{"except-models": ["vgg16"]}), races).word == "CONFIRMED"

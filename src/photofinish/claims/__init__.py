@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from photofinish.errors import unknown
-from photofinish.stats import curves
+from photofinish.stats import curves, learning
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.verdict import ALPHA, decide
 from photofinish.study import Settled
@@ -159,6 +159,21 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     return Judgement(claim, _word(speaking, against), told, tuple(speaking), tuple(against))
 
 
+def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """Whether a and b end equally accurate after whole trainings: the equivalence tests of each race."""
+    pair = {claim.asks["a"], claim.asks["b"]}
+    found = [(agreement.verdict, each.planned.title) for each in races for result in each.results
+             if result.race.case.task == "fit" for agreement in learning.agreements(result.race)
+             if {agreement.a, agreement.b} == pair]
+    if not found:
+        return _not_run(claim, races)
+    same = tuple(title for word, title in found if word == "EQUIVALENT")
+    other = tuple(title for word, title in found if word in learning.WORDS.values())
+    left = len(found) - len(same) - len(other)
+    told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
+    return Judgement(claim, _word(same, other), told, same, other)
+
+
 def _excess(result: Result, name: str) -> np.ndarray:
     """log seconds of the first epoch less the mean log of later ones, of each launch."""
     launches = curves.curves(result.race).get(name, {}) if result.race.case.training else {}
@@ -199,4 +214,4 @@ def _not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 _TESTS: dict[str, Callable[[Claim, Sequence[Settled]], Judgement]] = {
     "open": _open, "outdated": _outdated, "faster": _faster, "sometimes": _sometimes, "depends": _depends,
-    "first-epoch": _first_epoch}
+    "first-epoch": _first_epoch, "same-accuracy": _same_accuracy}

@@ -79,7 +79,7 @@ class PlannedRace:
     @property
     def title(self) -> str:
         size = " x ".join(map(str, self.shape)) if self.shape else ""
-        told = [self.model, size, f"batch {self.batch}" if self.batch else "", self.device, " and ".join(self.tasks)]
+        told = [self.model, self.data, size, f"batch {self.batch}" if self.batch else "", self.device, " and ".join(self.tasks)]
         return ", ".join(each for each in told if each)
 
 
