@@ -284,13 +284,19 @@ def test_a_race_over_texts_counts_tokens(process: Command, tmp_path: Path) -> No
     assert "40 per step" in (tmp_path / "a.html").read_text()
 
 
+def device_of(name: str) -> str:
+    """One that the contender runs on."""
+    framework, _, mode = name.partition(":")
+    return environments.frameworks()[framework].devices_of(mode)[0]
+
+
 def test_frameworks_and_contenders_are_listed(command: Command) -> None:
     frameworks = {each["name"]: each for each in json.loads(command("list", "frameworks", "--json").out)}
     assert set(frameworks) == set(environments.frameworks())
     for each in frameworks.values():
         assert each["version"] or each["install"].startswith(("pip install ", "photofinish env create "))
     names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
-    assert [environments.checked(name).name for name in names] == names
+    assert [environments.checked(name, device_of(name)).name for name in names] == names
     assert all(name in command("list", "contenders").out for name in names)
 
 

@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 from installer import Installer
-from photofinish.environments import cache, everybody, interpreters, make, pins
+from photofinish import support
+from photofinish.environments import cache, interpreters, make, pins
 from photofinish.reports.json import schema
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -61,7 +62,7 @@ def test_an_environment_is_made_found_locked_and_removed(command: Command, uv: I
 
 def test_every_framework_is_listed_with_where_it_runs(command: Command, uv: Installer) -> None:
     found = listed(command)
-    assert [each["name"] for each in found["frameworks"]] == [each.framework for each in everybody()]
+    assert [each["name"] for each in found["frameworks"]] == support.frameworks()
     for each in found["frameworks"]:
         assert each["where"] in ("this Python", "made", "made on demand", "nowhere")
         assert bool(each["version"]) == (each["where"] in ("this Python", "made"))

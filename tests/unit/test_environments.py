@@ -104,7 +104,7 @@ def test_every_framework_file_has_a_complete_header() -> None:
     for path in files:
         info = read_header(path)
         assert info.name == path.stem.replace("_", "-")
-        assert info.title and info.modes and "cpu" in info.devices
+        assert info.title and info.modes and set(info.devices) & {"cpu", "cuda"}
         assert info.python.startswith(">=3")
 
 

@@ -9,13 +9,19 @@ import pytest
 
 from families.common import Case
 from parity.cases import cases
-from photofinish import layers, support
+from photofinish import environments, layers, support
 from photofinish.frameworks import Unsupported, forms
 from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.graph import Graph, record
 from photofinish.layers import KINDS, Spec
 from photofinish.models import find
 from photofinish.vocabulary import embedding_bag, pairwise_dots, scan, stack, tanh
+
+
+def in_python(framework: str) -> bool:
+    """Whether its part has the tables of its families in Python; of others support.json tells (test_node)."""
+    return (environments.FOLDER / support.part(framework) / "activation.py").exists()
+
 
 PRINTERS = {name: support.part(name) for name in support.frameworks() if support.part(name)[1:] in forms()}
 
@@ -60,7 +66,7 @@ def test_what_is_absent_cannot_be_printed_and_what_is_there_can(framework: str, 
     assert not any(printed) if found.level == "absent" else any(printed)
 
 
-@pytest.mark.parametrize("framework", support.frameworks())
+@pytest.mark.parametrize("framework", [name for name in support.frameworks() if in_python(name)])
 def test_reasons_are_told_of_layers_that_exist_and_in_their_own_family(framework: str) -> None:
     for family in {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}:
         module = import_module(f"photofinish.frameworks.{support.part(framework)}.{family}")

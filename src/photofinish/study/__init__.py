@@ -79,7 +79,8 @@ class PlannedRace:
     @property
     def title(self) -> str:
         size = " x ".join(map(str, self.shape)) if self.shape else ""
-        told = [self.model, self.data, size, f"batch {self.batch}" if self.batch else "", self.device, " and ".join(self.tasks)]
+        batch = f"batch {self.batch}" if self.batch else ""
+        told = [self.model, self.data, size, batch, self.device, " and ".join(self.tasks)]
         return ", ".join(each for each in told if each)
 
 

@@ -7,7 +7,8 @@ from typing import Any, Callable, Dict, Tuple
 from photofinish.frameworks import Setup
 from photofinish.frameworks._torch.inference import Program
 
-QUIET = r"`torch.jit.(trace|trace_method|freeze)` is deprecated"
+QUIET = (r"`torch.jit.(trace|trace_method|freeze)` is deprecated",
+         r"Iterating over a tensor might cause the trace to be incorrect")  # shapes are those of the race alone
 
 
 class Mode(Program):
@@ -17,7 +18,8 @@ class Mode(Program):
 
     def __init__(self, torch: Any, setup: Setup) -> None:
         super().__init__(torch, setup)
-        warnings.filterwarnings("ignore", message=QUIET)
+        for message in QUIET:
+            warnings.filterwarnings("ignore", message=message)
 
     def make(self, function: Callable[..., Any], inputs: Tuple[Any, ...]) -> Any:
         if not isinstance(function, self.torch.nn.Module):
