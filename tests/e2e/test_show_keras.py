@@ -13,9 +13,9 @@ from photofinish import data, models, weights
 from photofinish.frameworks import Setup, load, native_source
 from photofinish.frameworks._keras.weights import places
 from photofinish.graph import Graph
+from zoo import ONE_OF_EACH_FILE
 
 BATCH = 4
-ONE_OF_EACH_FILE = sorted({entry.function.__module__: name for name, entry in models.all_models().items()}.values())
 
 
 def executed(graph: Graph) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Setup, load, native_source  # noqa: E402
 from photofinish.frameworks._torch.weights import places  # noqa: E402
 from photofinish.graph import Graph  # noqa: E402
+from zoo import ONE_OF_EACH_FILE  # noqa: E402
 
 BATCH = 4
-ONE_OF_EACH_FILE = sorted({entry.function.__module__: name for name, entry in models.all_models().items()}.values())
 
 
 def executed(graph: Graph) -> dict[str, Any]:

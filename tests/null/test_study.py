@@ -50,7 +50,7 @@ batches = [9]
 except = [{{ model = "digits_cnn", reason = "it takes long to certify" }}]
 device = "cpu"
 '''
-KILLS = 8
+KILLS = 4
 
 
 @pytest.fixture
