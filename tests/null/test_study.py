@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,7 @@ except = [{{ model = "digits_cnn", reason = "it takes long to certify" }}]
 device = "cpu"
 '''
 KILLS = 4
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -167,3 +169,13 @@ def test_the_built_in_studies_can_be_planned(name: str, scale: str) -> None:
     found = study.find(name, scale)
     assert found.question.endswith("?") and found.races
     assert scale or all(each.published is not None for each in found.races if each.group in found.published)
+
+
+@pytest.mark.parametrize("page", ["guides/studies.md", "reference/studies.md"])
+def test_the_example_of_a_page_can_be_planned(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ours.py").write_text(Path(TINY.partition(":")[0]).read_text() + "\nsmall = large = tiny\n")
+    (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    path = tmp_path / "example.toml"
+    path.write_text(example)
+    assert study.read(path).to_run()
