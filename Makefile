@@ -25,6 +25,7 @@ lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the roo
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/check_python36.py
+	$(BIN)/python tools/check_frameworks.py
 
 bench: .make/dev .make/compiler  ## what the referee itself costs, measured interleaved
 	$(BIN)/python -m benchmarks

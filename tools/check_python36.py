@@ -13,18 +13,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from check_frameworks import packages_of
+
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "photofinish"
 ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "data", "values", "metrics",
          "frameworks", "measure", "worker")
-FRAMEWORK_PACKAGES = {"numpy": set(), "fake": set(), "tensorflow": {"tensorflow", "keras"},
-                      "keras_tensorflow": {"tensorflow", "keras"}, "keras_torch": {"torch", "keras"},
-                      "keras_jax": {"jax", "keras"}, "jax": {"jax", "flax", "optax"},
-                      "_torch/pipeline": {"torch"}, "_tensorflow/pipeline": {"tensorflow"},
-                      "_torch/shipped": {"torch"}, "_keras/shipped": {"keras"}, "_onnx/model": {"onnx"},
-                      "onnxruntime": {"onnxruntime", "onnx"}, "openvino": {"openvino", "onnx"},
-                      "executorch": {"executorch", "torch"}, "tensorrt": {"tensorrt", "cuda"},
-                      "litert": {"ai_edge_litert", "tensorflow"}}  # else the file's name
-
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
                  "importlib.resources", "tomllib", "zoneinfo"}
 NEWER_TYPES = {"Annotated", "Concatenate", "Final", "ForwardRef", "Literal", "Never", "OrderedDict", "ParamSpec",
@@ -96,13 +89,8 @@ def _import_faults(node: ast.Import | ast.ImportFrom, room: str) -> Iterator[str
         elif top == "photofinish":
             if rest.split(".")[0] not in ROOMS:
                 yield f"{module} does not travel to a worker"
-        elif top != "numpy" and top not in sys.stdlib_module_names and top not in _own_packages(room):
+        elif top != "numpy" and top not in sys.stdlib_module_names and top not in packages_of(room):
             yield f"{module} is not there: a worker has NumPy and the standard library"
-
-
-def _own_packages(room: str) -> set[str]:
-    folder, _, framework = room.partition("/")
-    return FRAMEWORK_PACKAGES.get(framework, {framework}) if folder == "frameworks" else set()
 
 
 def travelling(package: Path = PACKAGE) -> list[Path]:

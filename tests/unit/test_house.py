@@ -11,6 +11,7 @@ import pytest
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
+import check_frameworks
 import check_python36
 import install
 import lock
@@ -137,6 +138,25 @@ def test_a_framework_file_may_not_import_another_s_framework(tmp_path: Path) -> 
     path.parent.mkdir()
     path.write_text("import tensorflow\n")
     assert check_python36.check(path, tmp_path)
+
+
+def test_frameworks_are_imported_by_their_own_files_alone() -> None:
+    assert [fault for path in check_frameworks.PACKAGE.rglob("*.py") for fault in check_frameworks.check(path)] == []
+
+
+@pytest.mark.parametrize(("name", "snippet"), [
+    ("stats/paired.py", "import torch"), ("cli/show.py", "def f():\n    from tensorflow import keras"),
+    ("frameworks/torch.py", "import jax"), ("frameworks/_torch/source.py", "import torch"),
+    ("frameworks/_common/text.py", "import numpy, keras"),
+    ("frameworks/torch.py", "from photofinish.frameworks.numpy import Contestant"),
+    ("frameworks/jax.py", "from photofinish.frameworks import torch"),
+    ("frameworks/_flax/source.py", "from photofinish.frameworks._torch import source"),
+])
+def test_a_framework_imported_elsewhere_is_found(tmp_path: Path, name: str, snippet: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(snippet + "\n")
+    assert check_frameworks.check(path, tmp_path)
 
 
 def test_constraints_are_exact_without_hashes_addresses_or_build_tags() -> None:

@@ -70,7 +70,8 @@ class FrameworkInfo:
     packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of a mode that does not run
     on all, `precisions` of one that computes in another; `compiles` maps the modes that compile for long to "seconds"
     or "minutes"; `variables` maps an option to its values that are variables of the workers, and those to these;
-    `language` is what runs its worker, "python" or "node"."""
+    `language` is what runs its worker, "python" or "node"; `brings` what its packages install beside themselves and
+    its file imports (Keras comes with TensorFlow)."""
 
     name: str
     title: str
@@ -88,6 +89,7 @@ class FrameworkInfo:
     compiles: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
+    brings: tuple[str, ...] = ()
 
     @property
     def python(self) -> str:
@@ -140,6 +142,12 @@ class FrameworkInfo:
         return self.imported or own
 
     @property
+    def imports(self) -> frozenset[str]:
+        """What its file may import: its packages as Python calls them, and what they `bring`."""
+        plain = {re.sub(r"[-_](cpu|gpu)$", "", name).replace("-", "_") for name in self.packages if name != "numpy"}
+        return frozenset({self.module, *plain, *self.brings} - {"numpy"})
+
+    @property
     def in_house(self) -> bool:
         """True for the referee's reference and the rehearsal: they need nothing but NumPy."""
         return self.packages == ("numpy",)
@@ -176,7 +184,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
                              own.get("module", ""), _tasks(own), _mode_devices(own), own.get("precisions", {}),
-                             _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix])
+                             _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
+                             tuple(own.get("brings", ())))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:

@@ -3,6 +3,7 @@
 # dependencies = ["tensorflow-cpu==2.21.0", "numpy"]
 # [tool.photofinish]
 # title = "TensorFlow"
+# brings = ["keras"]
 # modes = ["eager", "graph", "xla", "savedmodel"]
 # tasks = { savedmodel = ["infer"] }
 # compiles = { xla = "seconds", savedmodel = "seconds" }

@@ -3,6 +3,7 @@
 # dependencies = ["tensorrt==10.16.1.11", "cuda-python==13.2.0", "onnx==1.23.2", "numpy"]
 # [tool.photofinish]
 # title = "TensorRT (never run)"
+# brings = ["cuda"]
 # modes = ["default"]
 # tasks = ["infer"]
 # devices = ["cuda"]
