@@ -1,12 +1,12 @@
-"""The total time of a job, and where two contenders cross."""
+"""The total time of a job, and from when on a slow starter has paid for itself."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from photofinish.stats.jobs import crossings, fieller, jobs
-from photofinish.values import Phase, Race, WarmUp
+from photofinish.stats.jobs import BreakEven, break_evens, fieller, jobs
+from photofinish.values import Epoch, Phase, Race, Training, WarmUp
 from stats_races import World, least_by_chance, most_by_chance
 
 EXACT = World(launch=0.0, round=0.0, step=0.0)
@@ -32,32 +32,58 @@ def test_a_job_is_preparation_first_step_warm_up_and_steps() -> None:
     assert job.settled_after == 3
 
 
-def test_the_compiled_contender_wins_from_the_crossing_on() -> None:
+def of_b(of: Race, cold: bool = False) -> BreakEven:
+    return next(each for each in break_evens(of, cold) if (each.contender, each.against) == ("b", "a"))
+
+
+def test_the_compiled_contender_is_ahead_from_where_the_lines_cross() -> None:
     of = race(0.2, 0.1, first=(0.2, 30.0))
     eager, compiled = jobs(of)
-    (crossing,) = crossings(of)
-    assert (crossing.early, crossing.late) == ("a", "b")
-    assert eager.seconds(crossing.steps) == pytest.approx(compiled.seconds(crossing.steps))
-    assert crossing.low == pytest.approx(crossing.steps) and crossing.high == pytest.approx(crossing.steps)
+    found = of_b(of)
+    assert found.ahead == "from" and found.steps is not None
+    assert eager.seconds(found.steps) == pytest.approx(compiled.seconds(found.steps))
+    assert found.low == pytest.approx(found.steps) and found.high == pytest.approx(found.steps)
+    (other,) = (each for each in break_evens(of) if each.contender == "a")
+    assert (other.ahead, other.steps) == ("until", found.steps)
 
 
-def test_no_crossing_where_one_is_ahead_throughout() -> None:
-    assert crossings(race(0.2, 0.1, first=(30.0, 0.1))) == ()
+def test_who_compiles_longer_and_steps_no_faster_never_breaks_even() -> None:
+    assert of_b(race(0.2, 0.1, first=(30.0, 0.1))) == BreakEven("b", "a", False, "always")
+    assert of_b(race(0.1, 0.2, first=(0.1, 30.0))) == BreakEven("b", "a", False, "never")
 
 
-def test_a_cold_cache_moves_the_crossing() -> None:
+def test_never_tells_from_when_on_it_is_not_ruled_out() -> None:
+    noise = World(launch=0.05, round=0.0, step=0.0)
+    found = of_b(race(0.1, 0.1005, first=(0.1, 30.0), world=noise, seed=2))
+    assert found.ahead == "never" and found.low is not None and found.low > 0
+
+
+def test_a_cold_cache_moves_the_break_even() -> None:
     of = race(0.2, 0.1, first=(0.2, 5.0))
     of = replace(of, phases=of.phases + (Phase(0, "b", "first_step:train", 45.0, cache="cold"),))
     assert jobs(of)[1].cold == pytest.approx(40.0)
     assert jobs(of)[1].seconds(100, cold=True) == pytest.approx(jobs(of)[1].seconds(100) + 40.0)
-    assert crossings(of, cold=True)[0].steps == pytest.approx(crossings(of)[0].steps + 40.0 / 0.1)
+    warm, cold = of_b(of), of_b(of, cold=True)
+    assert warm.steps is not None and cold.steps == pytest.approx(warm.steps + 40.0 / 0.1) and cold.cold
+
+
+def test_epochs_break_even_in_epochs() -> None:
+    """b's first epoch takes 40 s more, each later one 4 s less."""
+    training = Training("patterns", "digest", 512, 0, 4)
+    of = race(1.0, 1.0, first=(1.0, 1.0), launches=2)
+    of = replace(of, case=replace(of.case, task="epoch", training=training), blocks=(), epochs=tuple(
+        Epoch(launch, number, 0, name, later + (first if number == 1 else 0.0), 64, 1.0, 0.5)
+        for launch in (1, 2) for number in (1, 2, 3, 4) for name, later, first in (("a", 10.0, 0.0), ("b", 6.0, 40.0))))
+    found = of_b(of)
+    assert found.ahead == "from" and found.steps == pytest.approx(10.0)
+    assert break_evens(replace(of, case=replace(of.case, task="fit"))) == ()
 
 
 def test_what_was_not_measured_has_no_line() -> None:
     assert jobs(replace(race(0.1, first=(5.0,)), phases=())) == ()
     assert jobs(replace(race(0.1, first=(5.0,)), warm_ups=())) == ()
-    (crossing,) = crossings(race(0.2, 0.1, first=(0.2, 30.0), launches=1))
-    assert crossing.low is None and crossing.high is None
+    alone = of_b(race(0.2, 0.1, first=(0.2, 30.0), launches=1))
+    assert alone.ahead == "from" and alone.low is None and alone.high is None
 
 
 def test_fiellers_interval_covers_the_crossing() -> None:
@@ -73,4 +99,5 @@ def test_fiellers_interval_covers_the_crossing() -> None:
 
 def test_without_a_difference_in_steps_the_crossing_is_not_bounded() -> None:
     fixed, step = np.array([30.0, 31.0, 29.0, 30.0]), np.array([-0.01, 0.01, -0.02, 0.01])
-    assert fieller(fixed, step)[1] is None
+    low, high = fieller(fixed, step)
+    assert low is not None and 0 < low < 30.0 / 0.005 and high is None

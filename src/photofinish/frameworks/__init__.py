@@ -122,6 +122,14 @@ class Contestant:
         """What can be seen of the mode being real: compiled graphs, fused kernels, layouts, oneDNN."""
         return {}
 
+    def resized(self) -> None:
+        """Called before batches of another size than the last ones: what is bound to a size is looked up anew."""
+
+    def compilations(self) -> Optional[int]:
+        """How often the framework has traced or compiled the steps so far, by its own count (0: it runs them as they
+        are); None where it does not count."""
+        return None
+
 
 def module_of(framework: str) -> str:
     """What the file of a framework is called: a dash in the name is an underscore there (keras-jax: keras_jax.py)."""

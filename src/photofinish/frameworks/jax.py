@@ -309,6 +309,10 @@ class Contestant(frameworks.Contestant):
             found["train_step"] = _seen(self.style.train_step, *state, *inputs, *targets)
         return dict(found, infer=_seen(self.style.infer, state[0], *inputs))
 
+    def compilations(self) -> int:
+        """The programs that jax.jit made of its steps."""
+        return sum(each._cache_size() for each in (self.style.train_step, self.style.infer) if each is not None)
+
     def _shape(self, spec: Any) -> Any:
         return jax.ShapeDtypeStruct((self.batch,) + native_shape(spec), self._dtype(np.dtype(spec.dtype)))
 

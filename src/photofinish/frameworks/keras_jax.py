@@ -88,3 +88,6 @@ class Contestant(TrainedContestant):
     def _seen(self, step: Any) -> Dict[str, Any]:
         """How many programs jax.jit made of the step; none where every operation is one of its own."""
         return {"programs": sum(each._cache_size() for each in inside(step, "_cache_size"))}
+
+    def compilations(self) -> int:
+        return sum(self._seen(step)["programs"] for step in self._steps().values())

@@ -76,3 +76,6 @@ class Contestant(TrainedContestant):
                   for each in function._list_all_concrete_functions()]
         return {"traces": max(each.experimental_get_tracing_count() for each in functions),
                 "xla": any(each.attr["_XlaMustCompile"].b for each in traced)}
+
+    def compilations(self) -> int:
+        return sum(self._seen(step)["traces"] for step in self._steps().values())

@@ -94,6 +94,10 @@ class Contestant(TrainedContestant):
             return {}
         from torch._dynamo import utils
         from torch._inductor import metrics
-        return {"graphs": utils.counters["stats"]["unique_graphs"],
+        return {"graphs": self.compilations(),
                 "graph_breaks": sum(utils.counters["graph_break"].values()),
                 "generated_kernels": metrics.generated_kernel_count}
+
+    def compilations(self) -> int:
+        from torch._dynamo import utils
+        return utils.counters["stats"]["unique_graphs"] if self.setup.mode == "jit" else 0  # type: ignore[no-any-return]

@@ -127,3 +127,12 @@ class Contestant(KerasContestant):
     def evidence(self) -> Dict[str, Any]:
         found: Dict[str, Any] = {"layout": "channels_last", "compiled": self.mode.compiled}
         return dict(found, **{name: self.mode.seen(self, name, bound) for name, bound in self.bound.items()})
+
+    def resized(self) -> None:
+        """A trace is of one size; those of sizes that were there before are found again."""
+        self.bound = {}
+
+    def compilations(self) -> int:
+        """The traces of its tf.functions. XLA compiles each of them once."""
+        return sum(each.experimental_get_tracing_count() for each in self.native.values()
+                   if hasattr(each, "experimental_get_tracing_count"))

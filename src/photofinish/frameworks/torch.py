@@ -320,6 +320,9 @@ class Contestant(frameworks.Contestant):
         found: Dict[str, Any] = {"layout": "contiguous" if contiguous else "channels_last"}
         return dict(found, compiled=self.mode.compiled, **self.mode.evidence(self))
 
+    def compilations(self) -> Optional[int]:
+        return self.mode.compilations(self)  # type: ignore[no-any-return]
+
     def kernels(self) -> List[str]:
         """The oneDNN and cuDNN operators that one inference calls."""
         zeros = {name: np.zeros((self.batch,) + spec.shape, spec.dtype) for name, spec in self.graph.inputs}

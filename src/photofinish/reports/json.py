@@ -14,6 +14,7 @@ from typing import Any
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
 from photofinish.reports.reading import memory_bytes, phase_seconds
+from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
 from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
@@ -48,6 +49,7 @@ def race(result: Result) -> dict[str, Any]:
         "sentence": plain(verdict.sentence(result)),
         "contenders": _contenders(result),
         "verdicts": [to_json(each) for each in result.verdicts],
+        "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},

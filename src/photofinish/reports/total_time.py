@@ -1,4 +1,5 @@
-"""How long your job takes: start, compile, warm-up and n steps, and where one contender overtakes another."""
+"""How long your job takes: start, compile, warm-up and n steps (in task epoch, n epochs), where one contender overtakes
+another, and from when on compiling has paid for itself."""
 
 from __future__ import annotations
 
@@ -21,12 +22,13 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.reports.reading import between, contender, ranked
+from photofinish.render.quantities import DASH
+from photofinish.reports.reading import between, contender, phase_seconds, ranked
 from photofinish.stats import jobs as job_lines
 from photofinish.values import Result
 
 _POINTS = 41
-_LENGTHS = (100, 10_000, 1_000_000)
+_LENGTHS = {"steps": (100, 10_000, 1_000_000), "epochs": (10, 100, 1000)}
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,12 @@ def section(result: Result) -> Section:
     if not jobs:
         return Section("total-time", "", ())
     turns = [_bounded(result, turn) for turn in overtakings(jobs, lambda a, b: _is_faster(result, a, b))]
-    steps = _round(10 * turns[-1].steps if turns else 1000)
-    case = result.race.case
-    blocks: list[Block] = [Paragraph(_story(jobs, turns)),
-                           Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit),
-                           _curves(jobs, turns), _table(jobs)]
+    case, many = result.race.case, _many(result)
+    blocks: list[Block] = [Paragraph(_story(jobs, turns, many))]
+    if case.training is None:
+        steps = _round(10 * turns[-1].steps if turns else 1000)
+        blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit))
+    blocks += [_curves(jobs, turns, many), _table(jobs, many), *_break_evens(result, jobs)]
     if any(each.warm is not None for each in jobs):
         blocks.append(Note(("The first run compiles with nothing cached; later runs of the same program start sooner, "
                             "by the difference of the two columns of fixed cost.",)))
@@ -94,13 +97,18 @@ def _is_faster(result: Result, a: str, b: str) -> bool:
 
 def _bounded(result: Result, turn: Turn) -> Turn:
     """The turn with the interval of its crossing point, where the two lines have one."""
-    for each in job_lines.crossings(result.race, cold=True):
-        if (each.early, each.late) == (turn.before.name, turn.after.name):
+    for each in job_lines.break_evens(result.race, cold=True):
+        if (each.ahead, each.against, each.contender) == ("from", turn.before.name, turn.after.name):
             return Turn(turn.steps, turn.before, turn.after, each.low, each.high)
     return turn
 
 
-def _story(jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
+def _many(result: Result) -> str:
+    """What the length of a job is counted in."""
+    return "steps" if result.race.case.training is None else "epochs"
+
+
+def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Text:
     if not turns:
         first = min(jobs, key=lambda job: (job.fixed, job.step))
         return (contender(first.name), " is ready first, and no other is shown to overtake it however long the job.")
@@ -109,32 +117,61 @@ def _story(jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
         bounds: Text = ()
         if turn.low is not None and turn.high is not None:
             bounds = ("95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), "; ")
-        text += (" From ", Quantity(max(1.0, turn.steps), "count"), " steps (", *bounds,
+        text += (" From ", Quantity(max(1.0, turn.steps), "count"), f" {many} (", *bounds,
                  Quantity(turn.before.fixed + turn.steps * turn.before.step, "duration"), ") on it is ",
                  contender(turn.after.name), ".")
     return text
 
 
-def _curves(jobs: tuple[Job, ...], turns: list[Turn]) -> Chart:
+def _curves(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Chart:
     last = max([100.0, *(turn.steps for turn in turns)])
     steps = tuple((last * 100) ** (i / (_POINTS - 1)) for i in range(_POINTS))
     series = tuple(Series(job.name, steps, tuple(job.fixed + n * job.step for n in steps)) for job in jobs)
-    return Chart("lines", "Total time of a first run by number of steps", "The lowest line finishes first; vertical "
+    return Chart("lines", f"Total time of a first run by number of {many}", "The lowest line finishes first; vertical "
                  "rules mark where the lead changes. Both axes are logarithmic.", series,
-                 Axis("steps", "count", log=True), Axis("total time", "duration", log=True),
+                 Axis(many, "count", log=True), Axis("total time", "duration", log=True),
                  tuple(turn.steps for turn in turns if turn.steps >= 1))
 
 
-def _table(jobs: tuple[Job, ...]) -> Table:
+def _table(jobs: tuple[Job, ...], many: str) -> Table:
     columns = (Column("Contender", "contender"), Column("Fixed cost, first run", "duration"),
-               Column("Fixed cost, cached", "duration"), Column("Each step", "duration"),
-               *(Column(f"{steps:,} steps, first run", "duration") for steps in _LENGTHS))
-    return Table("total_time", columns, tuple(_costs(job) for job in jobs))
+               Column("Fixed cost, cached", "duration"), Column(f"Each {many[:-1]}", "duration"),
+               *(Column(f"{length:,} {many}, first run", "duration") for length in _LENGTHS[many]))
+    return Table("total_time", columns, tuple(_costs(job, _LENGTHS[many]) for job in jobs))
 
 
-def _costs(job: Job) -> tuple[Cell, ...]:
-    lengths = tuple(job.fixed + steps * job.step for steps in _LENGTHS)
-    return (contender(job.name), job.fixed, job.fixed if job.warm is None else job.warm, job.step, *lengths)
+def _costs(job: Job, lengths: tuple[int, ...]) -> tuple[Cell, ...]:
+    return (contender(job.name), job.fixed, job.fixed if job.warm is None else job.warm, job.step,
+            *(job.fixed + length * job.step for length in lengths))
+
+
+def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Table, ...]:
+    """Of each contender that spends most of what a first run costs before its steps on compiling, against those that
+    are ready sooner."""
+    found = {(each.contender, each.against, each.cold): each for cold in (True, False)
+             for each in job_lines.break_evens(result.race, cold)}
+    phases, many = phase_seconds(result), _many(result)
+    compiled = [job.name for job in jobs if phases[job.name].get("compile (cold)", 0.0) > job.fixed / 2]
+    pairs = [(name, other.name) for name in compiled for other in jobs
+             if (first := found.get((name, other.name, True))) and first.ahead in ("from", "never")]
+    rows = tuple((contender(a), contender(b), _told(found[a, b, True]), _told(found[a, b, False])) for a, b in pairs)
+    columns = (Column("Compiled", "contender"), Column("Against", "contender"), Column("Ahead in a first run"),
+               Column("Ahead with a filled cache"))
+    size = result.race.case.batch * result.race.case.units
+    each = f" A step takes {size:,.0f} {result.race.case.unit}." if many == "steps" else ""
+    return (Table("break_even", columns, rows, f"From how many {many} on compiling has paid for itself: in brackets the "
+                  f"95 % interval over launches, into which a first run's compile time, seen once, goes as it was.{each}"
+                  ),) if rows else ()
+
+
+def _told(found: job_lines.BreakEven) -> str:
+    if found.ahead == "always":
+        return "from the start"
+    if found.steps is None:
+        return "never" if found.low is None else f"not shown (from {found.low:,.0f} at the earliest)"
+    bounds = "" if found.low is None else f" ({found.low:,.0f} or more)" if found.high is None else \
+        f" ({found.low:,.0f}{DASH}{found.high:,.0f})"
+    return f"{found.ahead} {found.steps:,.0f}{bounds}"
 
 
 def _round(steps: float) -> int:

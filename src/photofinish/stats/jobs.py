@@ -2,21 +2,25 @@
 how many steps on a slow starter with fast steps wins."""
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 
 from photofinish.stats import paired, student
 from photofinish.values import Race, WarmUp
 
-PREPARATION = ("start", "import", "build", "weights")
+PREPARATION = ("start", "import", "build", "weights", "data")
+
+Lines = dict[int, tuple[float, float]]  # {launch: (fixed, step)}, in seconds
 
 
 @dataclass(frozen=True)
 class Job:
-    """seconds(N) = fixed + N step, once N exceeds `settled_after`. `cold` is what compiling into an empty
-    cache adds (0 where no such figure was taken)."""
+    """seconds(N) = fixed + N step, once N exceeds `settled_after`. In task epoch N counts epochs, and what the first
+    costs beyond a later one is fixed. `cold` is what compiling into an empty cache adds (0 where no such figure was
+    taken)."""
 
     contender: str
     fixed: float
@@ -29,50 +33,89 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """Below `steps` the job ends first with `early`, above with `late`. `low` and `high` bound it at 95 %;
-    `high` is None where the step times are not shown to differ, both are where one launch was run."""
+class BreakEven:
+    """When the total time of `contender` is below that of `against`: `ahead` is "always", "from" `steps` on, "until"
+    then, or "never". In task epoch they are epochs. `cold`: in a first run, whose compile time was seen once.
 
-    early: str
-    late: str
-    steps: float
-    low: float | None
-    high: float | None
+    `low` and `high` bound `steps` at 95 % over launches: `high` is None where the step times are not shown to differ,
+    both are where one launch was run. Of "never", `low` is the earliest that is not ruled out (None: it is).
+    """
+
+    contender: str
+    against: str
+    cold: bool
+    ahead: str
+    steps: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def jobs(race: Race) -> tuple[Job, ...]:
     """A line for each contender whose phases and steps were both measured: means over launches."""
     made = []
-    for name in race.contenders:
-        lines = _lines(race, name)
-        if lines:
-            fixed, step = np.mean(list(lines.values()), axis=0)
-            settled = [1 + each.steps for each in _warm_ups(race, name).values()]
-            made.append(Job(name, float(fixed), float(step), int(np.median(settled)), _cold(race, name)))
+    for name, lines in _lines(race).items():
+        fixed, step = np.mean(list(lines.values()), axis=0)
+        settled = [count for _, count in _begun(race, name).values()]
+        made.append(Job(name, float(fixed), float(step), int(np.median(settled)), _cold(race, name)))
     return tuple(made)
 
 
-def crossings(race: Race, cold: bool = False) -> tuple[Crossing, ...]:
-    """Where the lines of two contenders cross at a positive number of steps, for every such pair."""
-    extra = {job.contender: job.cold if cold else 0.0 for job in jobs(race)}
-    found = [_crossing(race, a, b, extra[b] - extra[a]) for a, b in combinations(extra, 2)]
-    return tuple(each for each in found if each)
+def break_evens(race: Race, cold: bool = False) -> tuple[BreakEven, ...]:
+    """Each contender against each other one that was timed in the same launches."""
+    lines = _lines(race)
+    found = []
+    for a, b in permutations(lines, 2):
+        shared = sorted(lines[a].keys() & lines[b].keys())
+        if shared:
+            fixed, step = np.array([np.subtract(lines[a][launch], lines[b][launch]) for launch in shared]).T
+            extra = _cold(race, a) - _cold(race, b) if cold else 0.0
+            found.append(_break_even(a, b, cold, fixed + extra, step))
+    return tuple(found)
 
 
-def _lines(race: Race, name: str) -> dict[int, tuple[float, float]]:
-    """{launch: (fixed, step)}: the warm-up's excess over steady steps is part of what is fixed."""
-    steps, warm_ups = paired.log_steps(race)[name], _warm_ups(race, name)
-    lines = {}
-    for launch in sorted(steps.keys() & warm_ups.keys()):
-        phases = _phases(race, name, launch)
-        first = phases.get(f"first_step:{race.case.task}")
-        if first is None:
-            continue
-        step = math.exp(paired.location(steps[launch].values()))
-        warm_up = warm_ups[launch]
-        fixed = sum(phases.get(each, 0.0) for each in PREPARATION) + first + sum(warm_up.seconds[:warm_up.steps])
-        lines[launch] = (fixed - (1 + warm_up.steps) * step, step)
-    return lines
+def _break_even(a: str, b: str, cold: bool, fixed: np.ndarray, step: np.ndarray) -> BreakEven:
+    """`fixed` and `step` are those of a less those of b, launch by launch."""
+    later, longer = np.mean(fixed) > 0, np.mean(step) >= 0
+    ahead = {(True, False): "from", (False, False): "always", (True, True): "never", (False, True): "until"}[
+        bool(later), bool(longer)]
+    low, high = fieller(fixed, step) if len(fixed) > 1 else (None, None)
+    if ahead == "always":
+        return BreakEven(a, b, cold, ahead)
+    if ahead == "never":
+        return BreakEven(a, b, cold, ahead, low=low if high is None else None)
+    return BreakEven(a, b, cold, ahead, float(-np.mean(fixed) / np.mean(step)), low, high)
+
+
+def _lines(race: Race) -> dict[str, Lines]:
+    """Of each contender that has any. The excess of the warm-up, or of a first epoch, over the steady is part of what
+    is fixed."""
+    found: dict[str, Lines] = defaultdict(dict)
+    for name, steps in paired.log_steps(race).items():
+        begun = _begun(race, name)
+        for launch in sorted(steps.keys() & begun.keys()):
+            phases, (seconds, count) = _phases(race, name, launch), begun[launch]
+            step = math.exp(paired.location(steps[launch].values()))
+            fixed = sum(phases.get(each, 0.0) for each in PREPARATION) + seconds - count * step
+            found[name][launch] = fixed, step
+    return found
+
+
+def _begun(race: Race, name: str) -> dict[int, tuple[float, int]]:
+    """{launch: seconds until what comes next is steady, and how many steps or epochs those were}; nothing in task fit,
+    where nobody chooses how many there are."""
+    if race.case.training is None:
+        return _first_steps(race, name)
+    firsts = [each for each in race.epochs if each.contender == name and each.number == 1]
+    return {each.launch: (each.seconds, 1) for each in firsts} if race.case.task == "epoch" else {}
+
+
+def _first_steps(race: Race, name: str) -> dict[int, tuple[float, int]]:
+    found = {}
+    for launch, warm_up in _warm_ups(race, name).items():
+        first = _phases(race, name, launch).get(f"first_step:{race.case.task}")
+        if first is not None:
+            found[launch] = first + sum(warm_up.seconds[:warm_up.steps]), 1 + warm_up.steps
+    return found
 
 
 def _warm_ups(race: Race, name: str) -> dict[int, WarmUp]:
@@ -92,30 +135,19 @@ def _cold(race: Race, name: str) -> float:
     return max(0.0, float(np.median(cold) - np.median(warm))) if cold and warm else 0.0
 
 
-def _crossing(race: Race, a: str, b: str, extra: float) -> Crossing | None:
-    lines = [_lines(race, name) for name in (a, b)]
-    shared = sorted(lines[0].keys() & lines[1].keys())
-    if not shared:
-        return None
-    fixed, step = np.array([np.subtract(lines[1][launch], lines[0][launch]) for launch in shared]).T
-    fixed = fixed + extra
-    if np.mean(fixed) * np.mean(step) >= 0:
-        return None  # one of them is ahead from the first step on, or never
-    early, late = (a, b) if np.mean(fixed) > 0 else (b, a)
-    low, high = fieller(fixed, step) if len(shared) > 1 else (None, None)
-    return Crossing(early, late, float(-np.mean(fixed) / np.mean(step)), low, high)
-
-
 def fieller(fixed: np.ndarray, step: np.ndarray, level: float = 0.95) -> tuple[float | None, float | None]:
     """The interval of -mean(fixed) / mean(step) over launches (Fieller 1954): the N at which a t test does
-    not reject mean(fixed + N step) = 0. An end that is not bounded is 0 or None."""
+    not reject mean(fixed + N step) = 0. An end that is not bounded is 0 or None; of two parts that reach to infinity
+    either way, the positive one."""
     n = len(fixed)
     weight = student.quantile((1 + level) / 2, n - 1) ** 2 / n
     covariance = np.cov(fixed, step, ddof=1)
     square = float(np.mean(step) ** 2 - weight * covariance[1, 1])
     half = float(np.mean(step) * np.mean(fixed) - weight * covariance[0, 1])
     rest = float(np.mean(fixed) ** 2 - weight * covariance[0, 0])
+    root = math.sqrt(max(half**2 - square * rest, 0.0))
+    if square < 0 < rest:
+        return (-half - root) / square, None
     if square <= 0:
         return 0.0, None
-    root = math.sqrt(max(half**2 - square * rest, 0.0))
     return max(0.0, (-half - root) / square), max(0.0, (-half + root) / square)

@@ -83,9 +83,13 @@ class TrainedContestant(KerasContestant):
 
     def evidence(self) -> Dict[str, Any]:
         found: Dict[str, Any] = {"layout": "channels_last", "compiled": self.model.jit_compile}
+        return dict(found, **{name: self._seen(step) for name, step in self._steps().items()})
+
+    def _steps(self) -> Dict[str, Any]:
+        """What Keras' trainer has made of the steps that have run."""
         steps = {"train_step": self.model.train_function,
                  "infer": self.native.get("inference", self.model).predict_function}
-        return dict(found, **{name: self._seen(step) for name, step in steps.items() if step is not None})
+        return {name: step for name, step in steps.items() if step is not None}
 
     def _seen(self, step: Any) -> Dict[str, Any]:
         """What became of a step that has run."""

@@ -3,7 +3,7 @@
 Each mode is a class `Mode` in a file of modes/. None imports PyTorch: ../torch.py hands it over.
 """
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from photofinish.frameworks import Differences, Setup
 
@@ -46,3 +46,7 @@ class Mode:
     def evidence(self, contestant: Any) -> Dict[str, Any]:
         """What can be seen of the mode being real."""
         return {}
+
+    def compilations(self, contestant: Any) -> Optional[int]:
+        """How often the steps were traced or compiled, by PyTorch's own count."""
+        return None if self.compiled else 0

@@ -3,7 +3,7 @@ backward too, and for inference of the model; the optimizer stays as torch.optim
 
 import importlib
 import warnings
-from typing import Any, Callable, ClassVar, Dict
+from typing import Any, Callable, ClassVar, Dict, List
 
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks._torch.mode import Mode as AsItIs
@@ -38,8 +38,15 @@ class Mode(AsItIs):
     def evidence(self, contestant: Any) -> Dict[str, Any]:
         """What torch.compile made of this model: none of its graphs twice."""
         utils, metrics = map(importlib.import_module, ("torch._dynamo.utils", "torch._inductor.metrics"))  # type: Any, Any
-        own = [each for each in utils.get_compilation_metrics()
-               if contestant.shipped or each.co_filename == contestant.filename]
+        own = self._graphs(contestant)
         return {"graphs": len(own), "recompiles": sum(1 for each in own if each.recompile_reason),
                 "graph_breaks": sum(utils.counters["graph_break"].values()),
                 "generated_kernels": metrics.generated_kernel_count}
+
+    def compilations(self, contestant: Any) -> int:
+        return len(self._graphs(contestant))
+
+    def _graphs(self, contestant: Any) -> List[Any]:
+        """What TorchDynamo remembers of each graph it made of this model."""
+        found: Any = importlib.import_module("torch._dynamo.utils").get_compilation_metrics()  # type: ignore[attr-defined]
+        return [each for each in found if contestant.shipped or each.co_filename == contestant.filename]
