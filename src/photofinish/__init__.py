@@ -3,7 +3,7 @@
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Interrupted", "load", "race", "verify"]
+__all__ = ["Interrupted", "load", "race", "serve", "sweep", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,45 +1,43 @@
 """The verbs of Photofinish for Python; the command line calls the same ones."""
 
-import secrets
-import shlex
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import machine, models
-from photofinish.environments import Choice
+from photofinish import models
+from photofinish.environments import TASKS, Choice
 from photofinish.errors import UsageError
 from photofinish.files import images
-from photofinish.outcome import Outcome
+from photofinish.outcome import Outcome, Sweep
 from photofinish.runner.arrange import (
     check_tasks,
     find_entries,
-    left_out,
     make_case,
     make_training,
-    named,
+    one_of,
     open_course,
     own_weights,
     training_source,
 )
-from photofinish.runner.course import Course, Entry, Recorder
+from photofinish.runner.course import Course, Entry
 from photofinish.runner.epochs import EpochSession
 from photofinish.runner.groups import default_room
+from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.rehearsal import Rehearsal
+from photofinish.runner.serving import ServeSession, make_load
 from photofinish.runner.session import Session, judged
+from photofinish.runner.sweep import Sweep as Passes
+from photofinish.stats import batches as stats_batches
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import WHOLE, Accuracy, Certificate, Failure, Progress, Race, Skip
+from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, Progress, Skip
 
 DEFAULT_STORE = Path(".photofinish")
-Listener = Callable[[Progress], None]
-Places = Mapping[str, Path | str] | Sequence[str]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -77,7 +75,6 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
     check_tasks(tasks)
-    choice = Choice.of(environments, make_environments)
     source = training_source(data, model, shape, classes) if tasks[0] in WHOLE else None
     if source is not None:
         shape, classes = shape or source.shape, classes or source.classes
@@ -85,41 +82,104 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
     graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
     given = own_weights(weights, model, graph)
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    lacking = left_out(tasks, named(contenders, device, choice))  # before an environment is made for anybody
-    entries, absent = find_entries(contenders, device, choice, listener, tasks)
-    if len(entries) < 2:
-        raise UsageError("a race needs two contenders", "name them with --contenders torch:eager,tensorflow:graph; "
-                                                        "see: photofinish list contenders")
-    skipped = {each: tuple({skip.contender: skip for skip in absent + skips}.values())
-               for each, skips in lacking.items()}
+    meet = Meet.of(contenders, tasks, device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
+                   listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)
     samples = source.read(graph.inputs[0][1], models.find(model).preparation) if source is not None else None
     if samples is not None:
         case = replace(case, training=make_training(tasks[0], samples, data, case.batch, epochs, target, tolerance))
-    cases = {each: replace(case, task=each) for each in tasks}
-    seed = secrets.randbelow(2**31) if seed is None else seed
-    created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    session_name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
-    told = command or "photofinish " + shlex.join(sys.argv[1:])
-    facts = machine.facts()
-    homes = {entry.name: entry.home.record() for entry in entries}
-    races = {each: Race(f"{session_name}-{each}", cases[each],
-                        tuple(entry.name for entry in entries if each in entry.tasks), margin, created, told, facts,
-                        skipped=skipped[each], environments=homes) for each in tasks}
-    for begun in races.values():
-        kept.begin(begun, session_name)
+    races = meet.begin({each: replace(case, task=each) for each in tasks})
     room = None if samples is not None else default_room() if memory is None else memory  # trainings are not divided
-    with open_course(kept, cases, graph, chosen, entries, _recorder(kept, races), seed, listener, timeout,
-                     given, room) as course:
-        for each, skips in skipped.items():
-            for skip in skips:
-                course.listener(Progress("plan", f"{skip.contender} is left out of task {each}: {skip.reason}",
-                                         skip.contender, each))
-        session = Session(course, kept, races, budget, precision, launches, time_all) if samples is None else \
-            EpochSession(course, kept, races, budget, samples, seeds or launches)
-        notary = Notary(course, kept, recertify) if certify else None
+    with meet.course(races, graph, chosen, given, room) as course:
+        meet.tell_skips()
+        session = Session(course, meet.store, races, budget, precision, launches, time_all) if samples is None else \
+            EpochSession(course, meet.store, races, budget, samples, seeds or launches)
+        notary = Notary(course, meet.store, recertify) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)
+        except KeyboardInterrupt:
+            raise Interrupted(Outcome(session.results())) from None
+        return Outcome(session.results())
+
+
+BATCHES = (1, 2, 4, 8, 16, 32)
+
+
+def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, batches: Sequence[int] = BATCHES,
+          latency: float | None = None, share: float = 0.9, shape: tuple[int, ...] | None = None,
+          classes: int | None = None, weights: Path | str | None = None, optimizer: str = "", regime: str = "matched",
+          device: str = "cpu", threads: int | None = None, budget: float = 900.0, margin: float = 0.02,
+          memory: int | None = None, launches: int | None = None, certify: bool = True, recertify: bool = False,
+          store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
+          timeout: float | None = None, command: str | None = None, environments: Places = (),
+          make_environments: bool | None = None) -> Sweep:
+    """Throughput and latency of contenders at each of `batches`, in task "train" or "infer": a race for each batch,
+    whose launches take turns in random order. One contender alone may be swept.
+
+    `latency` in seconds is what `share` of the steps should keep; the best batch is then the one of highest throughput
+    that is shown to. `budget` in seconds for the launches, of which there are 6 of each batch if it allows, unless
+    `launches` says how many. The rest is as in `race`.
+    Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
+    """
+    one_of("task of a sweep", task, TASKS)
+    sizes = sorted(set(batches))
+    if len(sizes) < 2 or sizes[0] < 1:
+        raise UsageError(f"a sweep needs two batches at least, not {', '.join(map(str, sizes)) or 'none'}",
+                         "write --batch 1..32 or --batch 1,2,4,8")
+    graph, case, chosen = make_case(model, None, shape, classes, optimizer, regime, device, threads)
+    given = own_weights(weights, model, graph)
+    meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
+                   listener=listener, timeout=timeout, environments=environments, make_environments=make_environments,
+                   least=1)
+    meet.tell_skips()
+    with ExitStack() as courses:
+        sessions: dict[int, Session] = {}
+        for size in sizes:
+            races = meet.begin({task: replace(case, task=task, batch=size)}, f"-{size}")
+            course = courses.enter_context(meet.course(races, graph, chosen, given,
+                                                       default_room() if memory is None else memory, f"batch {size}: "))
+            sessions[size] = Session(course, meet.store, races, budget, 0.0, launches)
+        rehearsals = {size: Rehearsal(session.course, Notary(session.course, meet.store, recertify and size == sizes[0])
+                                      if certify else None).run for size, session in sessions.items()}
+
+        def results() -> Sweep:
+            return Sweep((result for session in sessions.values() for result in session.results()), latency, share)
+
+        try:
+            Passes(sessions, budget, launches, meet.seed, meet.listener).run(rehearsals)
+        except KeyboardInterrupt:
+            raise Interrupted(results()) from None
+        return results()
+
+
+def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = None, clients: int | None = None,
+          latency: float | None = None, share: float = 0.99, confidence: float = 0.99, queries: int | None = None,
+          batch: int = 1, shape: tuple[int, ...] | None = None, classes: int | None = None,
+          weights: Path | str | None = None, regime: str = "matched", device: str = "cpu", threads: int | None = None,
+          budget: float = 600.0, margin: float = 0.02, memory: int | None = None, launches: int | None = None,
+          certify: bool = True, recertify: bool = False, store: Path | str | None = None, seed: int | None = None,
+          listener: Listener | None = None, timeout: float | None = None, command: str | None = None,
+          environments: Places = (), make_environments: bool | None = None) -> Outcome:
+    """Latency of contenders that answer queries of `batch` samples one at a time: `rate` of them a second at random
+    moments, or from so many `clients` that each wait for their answer. The race compares median latencies. One
+    contender alone may be tried.
+
+    With `latency` seconds it stops as soon as it is known, with `confidence`, whether `share` of all queries are
+    answered within them; `queries` of each contender, in `launches` fresh processes, are the most it takes. The rest is
+    as in `race`.
+    Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
+    """
+    load = make_load(rate, clients, latency, share, confidence, queries, launches)
+    graph, case, chosen = make_case(model, batch, shape, classes, "", regime, device, threads)
+    given = own_weights(weights, model, graph)
+    meet = Meet.of(contenders, (SERVE,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
+                   listener=listener, timeout=timeout, environments=environments, make_environments=make_environments,
+                   least=1)
+    meet.tell_skips()
+    races = meet.begin({SERVE: replace(case, task=SERVE, load=load)})
+    with meet.course(races, graph, chosen, given, default_room() if memory is None else memory) as course:
+        session = ServeSession(course, meet.store, races, budget)
+        try:
+            session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:
             raise Interrupted(Outcome(session.results())) from None
         return Outcome(session.results())
@@ -228,8 +288,10 @@ def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
         worker.kill()
 
 
-def load(session: str = "last", store: Path | str | None = None) -> Outcome:
-    """The results of one session ("last", its name, or one race's id), judged anew from raw records.
+def load(session: str = "last", store: Path | str | None = None, latency: float | None = None,
+         share: float = 0.9) -> Outcome:
+    """The results of one session ("last", its name, or one race's id), judged anew from raw records; `latency` and
+    `share` are as in `sweep`, if that is what it was.
 
     Raises UsageError if there is none.
     """
@@ -240,14 +302,9 @@ def load(session: str = "last", store: Path | str | None = None) -> Outcome:
     for name, _, races in reversed(sessions):
         if session in ("last", name) or session in races:
             chosen = [session] if session in races else races
-            return Outcome(judged(kept.read(each)) for each in chosen)
+            results = [judged(kept.read(each)) for each in chosen]
+            swept = stats_batches.swept([each.race for each in results])
+            if latency is not None and not swept:
+                raise UsageError("a bound of latency is for the sweep of a model over batches", "leave --latency out")
+            return Sweep(results, latency, share) if swept else Outcome(results)
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
-
-
-def _recorder(store: Store, races: dict[str, Race]) -> Recorder:
-    def record(task: str | None, kind: str, *records: object) -> None:
-        for each in races if task is None else (task,):
-            skipped = {skip.contender for skip in races[each].skipped}
-            store.append(races[each].id, kind,
-                         *(record for record in records if getattr(record, "contender", "") not in skipped))
-    return record

@@ -43,6 +43,7 @@ from photofinish.weights import Arrays, initial_state
 MODEL = "digits_cnn"
 BATCH = 8
 STEPS = 3
+APART = 0.02  # seconds between queries
 PATIENCE = 120.0  # seconds for any answer
 ENDING = 10.0  # seconds to end when standard input closes
 
@@ -106,6 +107,7 @@ class _Examination:
         yield "predict", self.predict
         yield "prove", self.prove
         yield "verb (for tests of single layers; may be lacking)", self.verb
+        yield "serve (for queries under load; may be lacking)", self.serve
         yield "an unknown request is refused", self.unknown
         yield "a request that fails is told", self.failing
         yield "stops and wakes", self.pause
@@ -190,6 +192,25 @@ class _Examination:
             self._verb(name, self.batch)
             done.append(name)
         return ", ".join(done)
+
+    def serve(self) -> str:
+        moments = self.folder / "arrivals.npy"
+        np.save(moments, APART * np.arange(STEPS))
+        try:
+            reply = self._ask("serve", queries=STEPS, arrivals=str(moments), clients=0)
+            closed = self._ask("serve", queries=STEPS, arrivals=None, clients=STEPS)
+        except WorkerFailed as error:
+            if error.kind != "unsupported":
+                raise
+            return "lacks it"
+        if reply["wall"] < APART * (STEPS - 1):
+            raise Broken(f"queries that come within {APART * (STEPS - 1):g} s are all answered after {reply['wall']:g}")
+        for told in (reply, closed):
+            if any(latency < own for latency, own in zip(told["seconds"], told["service"])):
+                raise Broken("a query was worked on for longer than its answer took")
+        if closed["seconds"] != sorted(closed["seconds"]):
+            raise Broken("of queries that come together a later one is answered sooner after it came")
+        return f"{min(reply['service']):.3g} s a query"
 
     def unknown(self) -> str:
         return self._refused("nothing of the kind")

@@ -1,5 +1,6 @@
 """What `photofinish.race` returns: the results of a session, one per task, that draw and tabulate themselves."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,27 +39,58 @@ class Outcome(tuple[Result, ...]):
         from photofinish.render import html
 
         target = Path(path)
-        target.write_text(html.render(self._documents()), encoding="utf-8")
+        target.write_text(html.render(self.documents()), encoding="utf-8")
         return target
+
+    def documents(self, brief: bool = False) -> "list[Document]":
+        """The reports, whole or as a terminal shows them."""
+        from photofinish.reports import race
+
+        return [race.document(result, race.BRIEF if brief else None) for result in self]
 
     def __str__(self) -> str:
         from rich.console import Console
 
         from photofinish.render import terminal
-        from photofinish.reports import race
 
         console = Console(width=100, no_color=True)
         with console.capture() as captured:
-            for result in self:
-                terminal.show(race.document(result, race.BRIEF), console)
+            for document in self.documents(brief=True):
+                terminal.show(document, console)
         return captured.get()
 
     def _repr_html_(self) -> str:
         from photofinish.render import html
 
-        return html.embedded(self._documents())
+        return html.embedded(self.documents())
 
-    def _documents(self) -> "list[Document]":
-        from photofinish.reports import race
 
-        return [race.document(result) for result in self]
+class Sweep(Outcome):
+    """What `photofinish.sweep` returns: the results in the order of the batches. `bound` is the latency in seconds that
+    `share` of the steps should keep, None where nobody asked."""
+
+    bound: float | None
+    share: float
+
+    def __new__(cls, results: Iterable[Result], bound: float | None = None, share: float = 0.9) -> "Sweep":
+        self = super().__new__(cls, results)
+        self.bound, self.share = bound, share
+        return self
+
+    def to_pandas(self, samples: bool = False) -> "pandas.DataFrame":
+        """A row per contender and batch, or with `samples` a row per timed step."""
+        from photofinish.reports import frame
+
+        return frame.samples(self) if samples else frame.batches(self, self.bound, self.share)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The documented object that `photofinish sweep --json` prints."""
+        from photofinish.reports import sweep
+
+        return [sweep.as_json(self, self.bound, self.share)]
+
+    def documents(self, brief: bool = False) -> "list[Document]":
+        """The report, whole or as a terminal shows it."""
+        from photofinish.reports import sweep
+
+        return [sweep.document(self, self.bound, self.share, brief)]

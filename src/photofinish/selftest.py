@@ -13,6 +13,7 @@ from photofinish import api, environments
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
 from photofinish.runner import watchdog
+from photofinish.runner.meet import Places
 from photofinish.stats import positions
 from photofinish.values import Contender, Estimate, Progress, Result
 
@@ -51,7 +52,7 @@ class SelfTest:
 
 
 def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget: float = 60.0,
-        listener: Callable[[Progress], None] | None = None, own_environments: api.Places = (),
+        listener: Callable[[Progress], None] | None = None, own_environments: Places = (),
         make_environments: bool | None = None, thorough: bool = False) -> SelfTest:
     """Takes about ten minutes; `budget` seconds go to each placebo, four times that to the planted race.
 

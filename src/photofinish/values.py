@@ -94,6 +94,7 @@ def _option(text: str, whole: str) -> Tuple[str, str]:
     return key.strip(), value.strip()
 
 
+SERVE = "serve"  # queries under a load: whoever infers has it, in a race of its own
 WHOLE = ("epoch", "fit")  # tasks that are no step: who trains and infers has them too, and each is a race of its own
 REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
 
@@ -118,12 +119,30 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Load:
+    """How queries come to a contender that answers them one at a time: `queries` in each block, `rate` a second at
+    moments drawn beforehand (Poisson), or from `clients` that each send the next as soon as they have an answer.
+
+    Latency counts from a query's arrival. With `latency` seconds the claim is raced for that `share` of all queries are
+    answered within them; it is looked at up to `looks` times, after a launch each, and holds with `confidence`.
+    """
+
+    queries: int
+    rate: Optional[float] = None
+    clients: Optional[int] = None
+    latency: Optional[float] = None
+    share: float = 0.99
+    confidence: float = 0.99
+    looks: int = 1
+
+
+@dataclass(frozen=True)
 class Case:
     """What is computed: model x task x batch x input shape x precision x device.
 
     `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
     `units` of what throughput counts (tokens, say). `training` is that of tasks
-    epoch and fit.
+    epoch and fit, `load` that of task serve, in which a query is a batch.
     """
 
     model: str
@@ -140,6 +159,7 @@ class Case:
     unit: str = "images"
     units: float = 1.0
     training: Optional[Training] = None
+    load: Optional[Load] = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +187,9 @@ class Block:
     `position` is the place within the round (0 first), `group` who of a launch was alive together (0 where all were);
     `resume` the untimed first step after being woken; `faults` minor page faults over the timed steps; `cpu` own CPU
     seconds over them; `foreign` the share of the machine's CPU time that others used meanwhile (None: not known).
+
+    In task serve a figure is the latency of a query, `service` the part of it in which it was worked on, and `wall` the
+    seconds of the block, pauses included in which nobody asked.
     """
 
     launch: int
@@ -182,6 +205,8 @@ class Block:
     loss: Optional[float] = None
     repeated: bool = False
     group: int = 0
+    service: Tuple[float, ...] = ()
+    wall: Optional[float] = None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,12 @@ class Worker:
         """A block of timed steps in steady state."""
         return self.engine.block(task, steps)  # type: ignore[no-any-return]
 
+    def serve(self, queries: int, arrivals: Optional[str], clients: int) -> Dict[str, Any]:
+        """Answers queries that come at the moments in a file, or from so many clients."""
+        import numpy as np
+        moments = [] if arrivals is None else np.load(arrivals).tolist()
+        return self.engine.serve(queries, moments, clients)  # type: ignore[no-any-return]
+
     def data(self, folder: str, orders: Optional[str], seed: int) -> Dict[str, Any]:
         """Opens the data set in a folder: to take its samples in the order that a file has for each epoch, or without
         one through the framework's own input pipeline."""
@@ -138,9 +144,9 @@ class Worker:
         return {"written": proof.free_runs(lambda: self.contestant, Path(folder), label)}
 
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "data", "epoch",
-                                                      "probe", "prove", "predict", "confirm", "free_runs", "verb",
-                                                      "witness")}
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "data",
+                                                      "epoch", "probe", "prove", "predict", "confirm", "free_runs",
+                                                      "verb", "witness")}
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:

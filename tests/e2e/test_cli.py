@@ -324,7 +324,7 @@ def test_the_doctor_says_what_is_here_and_how_noisy_it_is(command: Command) -> N
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("1.5 h", 5400),
-                                               ("2min", 120), ("1m 30s", 90), ("0.5s", 0.5)])
+                                               ("2min", 120), ("1m 30s", 90), ("0.5s", 0.5), ("50ms", 0.05)])
 def test_durations_are_read_kindly(text: str, seconds: float) -> None:
     assert options.Duration().convert(text, None, None) == seconds
 

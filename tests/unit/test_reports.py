@@ -138,13 +138,13 @@ def test_a_difference_that_is_not_shown_never_overtakes() -> None:
 
 
 def test_the_race_conforms_to_its_schema(result: Result) -> None:
-    text = reports_json.text([result])
+    text = reports_json.text([reports_json.race(result)])
     jsonschema.validate(json.loads(text, parse_constant=pytest.fail), reports_json.schema("race"),
                         cls=jsonschema.Draft202012Validator)
 
 
 def test_several_races_are_a_list() -> None:
-    both = json.loads(reports_json.text([RESULTS["decided"], RESULTS["inference"]]))
+    both = json.loads(reports_json.text([reports_json.race(RESULTS[each]) for each in ("decided", "inference")]))
     assert [each["case"]["task"] for each in both] == ["train", "infer"]
 
 

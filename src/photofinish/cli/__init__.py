@@ -9,7 +9,21 @@ from typing import Any
 import click
 
 from photofinish import __version__
-from photofinish.cli import accuracy, claims, doctor, env, listing, race, report, selftest, show, study, verify
+from photofinish.cli import (
+    accuracy,
+    claims,
+    doctor,
+    env,
+    listing,
+    race,
+    report,
+    selftest,
+    serve,
+    show,
+    study,
+    sweep,
+    verify,
+)
 from photofinish.errors import UsageError, unknown
 
 WRONG_USE = 2
@@ -48,7 +62,7 @@ def photofinish() -> None:
     """
 
 
-for each in (race, verify, accuracy, study, claims, report, listing, show, env, doctor, selftest):
+for each in (race, sweep, serve, verify, accuracy, study, claims, report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

@@ -9,15 +9,15 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|sec|s|)")
+_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|ms|m|sec|s|)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?")
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
 
 
 class Duration(click.ParamType[float]):
-    """Seconds, from "90", "90s", "5m" or "1h30m"."""
+    """Seconds, from "90", "90s", "5m", "1h30m" or "50ms"."""
 
     name = "duration"
 
@@ -60,6 +60,22 @@ class Size(click.ParamType[int]):
         if not size:
             self.fail(f"{value!r} is not a size: write 8GiB or 500MiB", param, ctx)
         return size
+
+
+class Batches(click.ParamType["tuple[int, ...]"]):
+    """Batch sizes: "1,2,4,8", or "1..32" for each power of two from 1 to 32, the ends included."""
+
+    name = "batches"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = [re.fullmatch(r"(\d+)(?:\.\.(\d+))?", each.strip()) for each in value.split(",")]
+        ends = [(int(each.group(1)), int(each.group(2) or each.group(1))) for each in parts if each]
+        if len(ends) < len(parts) or any(not 1 <= low <= high for low, high in ends):
+            self.fail(f"{value!r} are no batch sizes: write 1..32 or 1,2,4,8", param, ctx)
+        powers = [{low, high, *(2**i for i in range(high.bit_length()) if low < 2**i < high)} for low, high in ends]
+        return tuple(sorted(set().union(*powers)))
 
 
 class InputShape(click.ParamType["tuple[int, ...]"]):
@@ -108,6 +124,24 @@ def own_weights(required: bool = False) -> Callable[[Command], Command]:
 
 
 weights = own_weights()
+optimizer = click.option("--optimizer", default="", metavar="NAME",
+                         help="sgd (with momentum) or adam. Default: the model's own.")
+regime = click.option("--regime", default="matched", show_default=True, metavar="NAME",
+                      help="matched: same numerics, threads and allocation; out-of-the-box: each framework's own "
+                           "defaults.")
+margin = click.option("--margin", type=Share(), default="2%", show_default=True,
+                      help="A difference within plus or minus this counts as EQUIVALENT.")
+memory = click.option("--memory", type=Size(), metavar="SIZE",
+                      help="What the contenders of a launch may hold together, such as 8GiB; a larger field races in "
+                           "groups that share an anchor. Default: half of the machine's.")
+seed = click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
+certify = click.option("--no-certify", "certify", flag_value=False, default=True,
+                       help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
+latency = click.option("--latency", type=Duration(), metavar="TIME",
+                       help="What the steps of a sweep should keep, such as 50ms: the best batch is then the one of "
+                            "highest throughput that is shown to.")
+share = click.option("--share", type=Share(), default="90%", show_default=True, metavar="SHARE",
+                     help="How many of the steps should keep --latency.")
 device = click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu or cuda.")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",

@@ -8,9 +8,10 @@ import click
 
 from photofinish.cli import output
 from photofinish.errors import UsageError
+from photofinish.outcome import Outcome
 from photofinish.render import csv, html, markdown
 from photofinish.render.document import Document
-from photofinish.reports import json, race
+from photofinish.reports import json
 from photofinish.values import Result
 
 
@@ -44,11 +45,20 @@ def check_writable(path: Path) -> None:
         path.unlink()
 
 
-def present(results: Sequence[Result], choice: Choice, full: bool = False) -> None:
+def present(results: Outcome, choice: Choice, full: bool = False) -> None:
     """Prints the results in the chosen format and writes the HTML report if one was asked for."""
-    whole = [race.document(result) for result in results]
-    short = whole if full else [race.document(result, race.BRIEF) for result in results]
-    documents(whole, choice, full, short, lambda: json.text(results))
+    whole = results.documents()
+    short = whole if full else results.documents(brief=True)
+    documents(whole, choice, full, short, lambda: json.text(results.to_json()))
+
+
+def ended(results: Outcome, choice: Choice, interrupted: bool) -> int:
+    """Presents what a race came to and returns its exit code."""
+    present(results, choice)
+    if interrupted:
+        click.echo("Stopped by hand: this is what had been measured. See it again: photofinish report last", err=True)
+        return 130
+    return 0 if results and all(settled(result) for result in results) else 1
 
 
 def documents(found: Sequence[Document], choice: Choice, full: bool = True, short: Sequence[Document] = (),
@@ -65,8 +75,10 @@ def documents(found: Sequence[Document], choice: Choice, full: bool = True, shor
         click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
 
 
+_MAIN = ("standings", "races", "batches")  # the table of a document that CSV is of
+
 _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
-    "csv": lambda found: (csv.render(found) or csv.render(found, "races")).rstrip("\n"),
+    "csv": lambda found: next(filter(None, (csv.render(found, name) for name in _MAIN)), "").rstrip("\n"),
     "markdown": lambda found: markdown.render(found).rstrip("\n"),
 }
 

@@ -30,18 +30,14 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
                    "trainings to an accuracy.")
 @options.case
 @options.weights
-@click.option("--optimizer", default="", metavar="NAME", help="sgd (with momentum) or adam. Default: the model's own.")
-@click.option("--regime", default="matched", show_default=True, metavar="NAME",
-              help="matched: same numerics, threads and allocation; out-of-the-box: each framework's own defaults.")
+@options.optimizer
+@options.regime
 @click.option("--budget", type=options.Duration(), default="5m", show_default=True,
               help="Time for the measurements of each command, such as 90s, 5m or 1h.")
 @click.option("--precision", type=options.Share(), default="1%", show_default=True,
               help="Stop early when every ratio is known to plus or minus this.")
-@click.option("--margin", type=options.Share(), default="2%", show_default=True,
-              help="A difference within plus or minus this counts as EQUIVALENT.")
-@click.option("--memory", type=options.Size(), metavar="SIZE",
-              help="What the contenders of a launch may hold together, such as 8GiB; a larger field races in groups "
-                   "that share an anchor. Default: half of the machine's.")
+@options.margin
+@options.memory
 @click.option("--time-all", is_flag=True,
               help="Time every contender to the end, also one that took more than 10 times as long as the leader in "
                    "the pilot.")
@@ -61,9 +57,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @click.option("--seeds", type=options.COUNT, metavar="N",
               help="Of --task fit: trainings of each contender, each from weights and an order of its own. Default: 5, "
                    "if the budget allows.")
-@click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
-@click.option("--no-certify", "certify", flag_value=False, default=True,
-              help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
+@options.seed
+@options.certify
 @options.recertify
 @options.store
 @options.formats
@@ -94,8 +89,4 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
                 target=target, tolerance=tolerance, seeds=seeds), False
         except api.Interrupted as stopped:
             results, interrupted = stopped.results, True
-    present.present(results, chosen)
-    if interrupted:
-        click.echo("Stopped by hand: this is what had been measured. See it again: photofinish report last", err=True)
-        return 130
-    return 0 if results and all(present.settled(result) for result in results) else 1
+    return present.ended(results, chosen, interrupted)

@@ -12,14 +12,17 @@ Examples:
   photofinish report                       (the last race)
   photofinish report last --html report.html
   photofinish report --list
-  photofinish report 20261120-140307-8f3a --markdown""")
+  photofinish report 20261120-140307-8f3a --markdown
+  photofinish report last --latency 30ms   (a sweep, with another bound)""")
 @click.argument("session", default="last")
 @click.option("--list", "list_sessions", is_flag=True, help="List what the store holds.")
 @click.option("--full", is_flag=True, help="Every section, not only the verdict and the times.")
+@options.latency
+@options.share
 @options.store
 @options.formats
-def command(session: str, list_sessions: bool, full: bool, store: Path | None, html: Path | None, as_json: bool,
-           as_csv: bool, as_markdown: bool) -> int:
+def command(session: str, list_sessions: bool, full: bool, latency: float | None, share: float, store: Path | None,
+            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool) -> int:
     """Show the races of SESSION again (default: the last ones).
 
     SESSION is "last", a session or the id of one race, as --list shows them.
@@ -32,5 +35,5 @@ def command(session: str, list_sessions: bool, full: bool, store: Path | None, h
             click.echo(f"{name}  {created}  {' '.join(races)}")
         return 0
     chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
-    present.present(api.load(session, store), chosen, full)
+    present.present(api.load(session, store, latency, share), chosen, full)
     return 0

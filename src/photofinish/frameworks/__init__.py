@@ -20,6 +20,7 @@ from photofinish.optimizers import Optimizer
 
 Arrays = Dict[str, np.ndarray]
 Differences = List[Tuple[str, str, str]]  # what differs, in the graph, in the contender
+AWAKE = 0.001  # seconds before a moment is due: what the system may wake a sleeper late by
 MISFIT = "the first array that does not fit"
 
 
@@ -109,6 +110,14 @@ class Contestant:
     def device_memory(self) -> Optional[Dict[str, int]]:
         """Bytes by the device's own allocator ("now", "peak"), or None on a CPU."""
         return None
+
+    def rest_until(self, moment: float) -> None:
+        """Returns when its clock shows that moment: asleep but for the end, so that it does not oversleep."""
+        left = moment - self.clock()
+        if left > AWAKE:
+            time.sleep(left - AWAKE)
+        while self.clock() < moment:
+            pass
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         """Runs one primitive the way a model of this contender would: "matmul" (a @ b), "conv" (NCHW

@@ -6,23 +6,25 @@
 # modes = ["steady", "forward"]
 # tasks = { forward = ["infer"] }
 # devices = ["cpu"]
-# options = { step = [], noise = [], launch = [], compile = [], memory = [] }
+# options = { step = [], sample = [], noise = [], launch = [], compile = [], memory = [] }
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
-It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step (an
-inference takes a third), `noise` and `launch` the standard deviations of log time within and between
-launches, `compile` seconds added to the first step, `memory` MiB that it holds besides. In mode forward it is an
-inference engine: it trains nothing.
+It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step, and `sample`
+seconds more for each sample of its batch (an inference takes a third), `noise` and `launch` the standard deviations of
+log time within and between launches, `compile` seconds added to the first step, `memory` MiB that it holds besides. In
+mode forward it is an inference engine: it trains nothing.
 """
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.graph import Graph
+from photofinish.optimizers import Optimizer
 
 
 class Contestant(Reference):
@@ -36,10 +38,15 @@ class Contestant(Reference):
         self.noise = float(script.get("noise", "0.01"))
         launch = float(script.get("launch", "0")) * self.random.standard_normal()
         self.step_seconds = float(script.get("step", "0.01")) * float(np.exp(launch))
+        self.sample_seconds = float(script.get("sample", "0"))
         self.coming = float(script.get("compile", "0"))  # what the next step pays on top
         self.held = np.ones(int(script.get("memory", "0")) << 20, np.uint8)  # written, so that it is resident
         self.now = 0.0
         self.clock = lambda: self.now
+
+    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        super().build(graph, batch, optimizer)
+        self.step_seconds += batch * self.sample_seconds
 
     def facts(self) -> Dict[str, Any]:
         return dict(super().facts(), title="fake")
@@ -56,6 +63,9 @@ class Contestant(Reference):
     def infer(self, batch: Any) -> Any:
         self._pass_time(1.0 / 3.0)
         return super().infer(batch)
+
+    def rest_until(self, moment: float) -> None:
+        self.now = max(self.now, moment)
 
     def _refuse(self) -> None:
         if not self.trains:

@@ -2,6 +2,7 @@
 a `wait` and a clock; it returns raw series only."""
 
 import math
+from collections import deque
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
@@ -64,6 +65,37 @@ class Engine:
             seconds[i] = clock() - begin
         after = counters()
         return {"seconds": seconds, "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+                "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
+                "resume": resume, "loss": self._finite(handle)}
+
+    def serve(self, queries: int, arrivals: Sequence[float] = (), clients: int = 0) -> Dict[str, Any]:
+        """Answers `queries`, one at a time in the order they come: at `arrivals`, in seconds from now, however long the
+        one before takes; or from `clients`, each of which asks again when it has been answered.
+
+        Latency counts from when a query came, not from when it was taken up. Raises NotFinite as `block` does.
+        """
+        self.contestant.put(self.state)
+        resume = self.step("infer")
+        contestant, clock = self.contestant, self.clock
+        run, wait = contestant.infer, contestant.wait
+        latencies: List[float] = []
+        service: List[float] = []
+        handle = None
+        before, begin = counters(), clock()
+        coming = deque(begin + each for each in arrivals) if clients == 0 else deque([begin] * clients)
+        for _ in range(queries):
+            came = coming.popleft()
+            contestant.rest_until(came)
+            taken = clock()
+            handle = run(self._next_batch())
+            wait(handle)
+            done = clock()
+            latencies.append(done - came)
+            service.append(done - taken)
+            if clients:
+                coming.append(done)
+        wall, after = clock() - begin, counters()
+        return {"seconds": latencies, "service": service, "cpu": after.cpu - before.cpu, "wall": wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
                 "resume": resume, "loss": self._finite(handle)}
 

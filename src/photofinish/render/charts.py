@@ -18,6 +18,7 @@ WIDTH = 880
 _ROW = 30
 _LONGEST = 36
 _LETTER = 8.2
+_FEW = 12
 _PADDING = {"left": 4, "top": 6, "right": 14, "bottom": 4}
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 # Lines differ in pattern as well as in colour.
@@ -125,13 +126,18 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     values = [value for each in series for value in each.y]
     size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
     x_axis = altair.Axis(title=chart.x.title, format="~s" if chart.x.log else "d", grid=False, tickCount=8,
-                         **({"values": _powers(series)} if chart.x.log else {}))
+                         **({"values": _ticks(series)} if chart.x.log else {}))
     x = altair.X("x:Q", axis=x_axis, scale=altair.Scale(type="log" if chart.x.log else "linear", nice=False,
                                                        zero=False))
-    y = altair.Y("y:Q", axis=_value_axis(chart, series, title),
-                 scale=altair.Scale(type="log" if chart.y.log else "linear", zero=not (chart.y.log or nested)))
+    drawn = {"axis": _value_axis(chart, series, title),
+             "scale": altair.Scale(type="log" if chart.y.log else "linear", zero=not (chart.y.log or nested))}
+    y = altair.Y("y:Q", **drawn)
     layers: list[Any] = [altair.Chart(_data([{"x": mark}])).mark_rule(color="var(--quiet)", strokeDash=[2, 3]).encode(
         x=x) for mark in chart.marks]
+    layers += [altair.Chart(_data([{"x": a, "low": low / size, "high": high / size} for a, low, high in
+                                   zip(each.x, each.low, each.high)])).mark_area(
+        color=colours.get(each.name, "var(--reference)"), opacity=0.18).encode(
+        x=x, y=altair.Y("low:Q", **drawn), y2="high:Q") for each in series if each.low]
     for i, each in enumerate(series):
         rows = [{"x": a, "y": b / size} for a, b in zip(each.x, each.y)]
         width = 2 + 1.6 * (len(series) - 1 - i) if nested else 2.2
@@ -142,9 +148,10 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     return altair.layer(*layers)
 
 
-def _powers(series: tuple[Series, ...]) -> list[float]:
-    top = max(each.x[-1] for each in series)
-    return [10.0**i for i in range(13) if 10.0**i <= top]
+def _ticks(series: tuple[Series, ...]) -> list[float]:
+    """Where there is a point, if they are few; else at powers of ten."""
+    places = sorted({x for each in series for x in each.x})
+    return places if len(places) <= _FEW else [10.0**i for i in range(13) if 10.0**i <= places[-1]]
 
 
 def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.Axis:

@@ -144,8 +144,9 @@ class Chart:
     """A picture of data. `kind` is one of
 
     - "intervals": per series one x with low and high; `band` around the first of `marks` counts as equal
-    - "lines": y over x per series, `marks` along x; a name not in `Document.series` is drawn as a reference;
-      where there is one, or they are `overlaid`, lines that agree are drawn so that all show
+    - "lines": y over x per series, with a band where it has low and high, `marks` along x; a name not in
+      `Document.series` is drawn as a reference; where there is one, or they are `overlaid`, lines that agree are drawn
+      so that all show
     - "strip": per series every x as a dot, in the row of its name and group
     - "bars": per series (name, group) one x, stacked by group within name, in the order given
 

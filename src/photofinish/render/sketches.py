@@ -83,12 +83,14 @@ def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     ends = [f"{write(each.y[0], chart.y.hint)} → {write(each.y[-1], chart.y.hint)}" for each in series]
     labels = _labels([each.name for each in series], ends, width)
     room = max(_NARROWEST, min(48, width - len(labels[0]) - max(map(len, ends)) - 4))
+    longest = max(len(each.y) for each in series)
+    room = min(room, longest * max(1, room // longest))  # each of few points as wide as the next
     values = [value for each in series for value in each.y if math.isfinite(value)]
     level = _scale(min(values), max(values), len(_LEVELS), chart.y.log) if values else lambda value: 0
     lines = []
     for label, each, end in zip(labels, series, ends):
-        count = min(room, len(each.y))
-        picks = [each.y[round(i * (len(each.y) - 1) / max(1, count - 1))] for i in range(count)]
+        count = max(1, room * len(each.y) // longest)
+        picks = [each.y[i * len(each.y) // count] for i in range(count - 1)] + [each.y[-1]]
         curve = "".join(_LEVELS[level(value)] if math.isfinite(value) else "×" for value in picks)  # noqa: RUF001
         lines.append(f"{label}  {curve.ljust(room)}  {end}")
     first = series[0].x

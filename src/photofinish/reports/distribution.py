@@ -22,13 +22,14 @@ def section(result: Result) -> Section:
     series = tuple(Series(name, thinned(seconds), group=f"launch {launch}")
                    for name in order for launch, seconds in sorted(steps[name].items()))
     most = max(len(seconds) for launches in steps.values() for seconds in launches.values())
-    thinning = "" if most <= _DOTS else f" At most {_DOTS} steps of a launch are drawn, evenly spaced in rank."
-    chart = Chart("strip", "Every timed step, a row for each launch",
+    thinning = "" if most <= _DOTS else f" At most {_DOTS} of a launch are drawn, evenly spaced in rank."
+    one = "query" if result.race.case.load else "step"
+    chart = Chart("strip", f"Every timed {one}, a row for each launch",
                   "Rows of one contender that do not overlap show how much processes differ." + thinning,
-                  series, Axis("seconds per step", "duration"))
+                  series, Axis(f"seconds per {one}", "duration"))
     titles = ("Fastest", "5 %", "Median", "95 %", "99 %", "Slowest")
-    columns = (Column("Contender", "contender"), Column("Steps", "count"),
-               *(Column(title, "duration") for title in titles), Column("Scatter of steps", "percent"))
+    columns = (Column("Contender", "contender"), Column("Steps" if one == "step" else "Queries", "count"),
+               *(Column(title, "duration") for title in titles), Column("Scatter within", "percent"))
     rows = []
     for name in order:
         values = np.concatenate([np.asarray(each) for each in steps[name].values()])
@@ -36,7 +37,7 @@ def section(result: Result) -> Section:
         rows.append((contender(name), len(values), *map(float, np.quantile(values, _QUANTILES)),
                      float(np.mean(within)) if within else None))
     return Section("distribution", "Raw distribution", (chart, Table(
-        "distribution", columns, tuple(rows), "Scatter: standard deviation of steps within a launch.")))
+        "distribution", columns, tuple(rows), f"Scatter: standard deviation within a launch, of a {one}'s log time.")))
 
 
 def step_seconds(result: Result) -> dict[str, dict[int, list[float]]]:

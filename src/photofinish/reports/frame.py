@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from photofinish.reports.reading import phase_seconds
+from photofinish.stats.batches import SHARES, Point, curves
 from photofinish.values import Estimate, Result
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "round", "position", "step", "seconds",
                   "foreign", "repeated")
-_TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training"}
+_TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training", "serve": "latency"}
 
 
 def samples(results: Sequence[Result]) -> pandas.DataFrame:
@@ -57,6 +58,23 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
                 **{f"phase_{name.replace(' (cold)', '_cold')}": seconds
                    for name, seconds in phases.get(each.contender, {}).items()},
             }
+
+
+def batches(results: Sequence[Result], bound: float | None, share: float) -> pandas.DataFrame:
+    """One row per contender and batch of a sweep."""
+    import pandas
+
+    return pandas.DataFrame([_point(curve.contender, point) for curve in curves(results, bound, share)
+                             for point in curve.points])
+
+
+def _point(name: str, point: Point) -> dict[str, Any]:
+    figures = {"seconds_per_step": point.step, "seconds_per_sample": point.sample, "throughput": point.throughput,
+               "gain": point.gain, **{f"p{100 * share:g}": point.latencies.get(share) for share in SHARES}}
+    three = [_three(key, estimate) for key, estimate in figures.items()]
+    return {"contender": name, "batch": point.batch, **{key: value for each in three for key, value in each.items()},
+            "memory": point.memory, "within": point.within.word if point.within else None,
+            "failure": point.failure.kind if point.failure else None}
 
 
 def _three(name: str, estimate: Estimate | None) -> dict[str, float | None]:

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from photofinish.environments import TASKS
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
 from photofinish.reports.reading import memory_bytes, phase_seconds
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
+from photofinish.stats.serving import served
 from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
-SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims")
+SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims", "sweep")
 
 
-def text(results: Sequence[Result]) -> str:
+def text(objects: Sequence[dict[str, Any]]) -> str:
     """What `--json` prints: the object of one race, or a list of them where there are several."""
-    races = [race(each) for each in results]
-    return json.dumps(races[0] if len(races) == 1 else races, indent=2, allow_nan=False)
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2, allow_nan=False)
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
         "model": model,
         "digest": digest,
         "images": images,
-        "contenders": [{"name": each.contender, "right": each.right, "top1": _estimate(each.top1),
+        "contenders": [{"name": each.contender, "right": each.right, "top1": estimated(each.top1),
                         "unlike": dict(each.unlike)} for each in found],
         "failures": to_json(tuple(failures)),
     })
@@ -110,15 +111,16 @@ def certified(certificate: Certificate) -> dict[str, Any]:
 
 
 def _contenders(result: Result) -> list[dict[str, Any]]:
-    phases, memory = phase_seconds(result), memory_bytes(result)
+    phases, memory, serving = phase_seconds(result), memory_bytes(result), _serving(result)
     return [{
         "name": each.contender,
         "place": each.place,
         "tie_group": each.tie_group,
-        "seconds_per_step": _estimate(each.step) if result.race.case.training is None else None,
-        "seconds_per_epoch": _estimate(each.step) if result.race.case.task == "epoch" else None,
-        "seconds_of_training": _estimate(each.step) if result.race.case.task == "fit" else None,
-        "throughput": _estimate(each.throughput),
+        "seconds_per_step": estimated(each.step) if result.race.case.task in TASKS else None,
+        "seconds_per_epoch": estimated(each.step) if result.race.case.task == "epoch" else None,
+        "seconds_of_training": estimated(each.step) if result.race.case.task == "fit" else None,
+        "serving": serving.get(each.contender),
+        "throughput": estimated(each.throughput),
         "phases": _keys(phases.get(each.contender, {})),
         "memory": each.memory,
         "memory_by_phase": _keys(memory.get(each.contender, {})),
@@ -132,6 +134,16 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
     } for each in _in_order(result)]
 
 
+def _serving(result: Result) -> dict[str, dict[str, Any]]:
+    if result.race.case.load is None:
+        return {}
+    return {each.contender: {
+        "queries": each.queries, "answered": each.answered, "busy": each.busy, "seconds_of_service": each.service,
+        "offered": each.offered, "waiting": each.waiting, "expected_waiting": each.expected,
+        "latency": {f"p{100 * share:g}": estimated(estimate) for share, estimate in each.latencies.items()},
+        "claim": to_json(each.claim)} for each in served(result.race)}
+
+
 def _in_order(result: Result) -> list[Standing]:
     """The standings; a contender of which nothing at all was recorded is there too."""
     known = {each.contender for each in result.standings}
@@ -139,7 +151,7 @@ def _in_order(result: Result) -> list[Standing]:
                                  if name not in known)]
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
+def estimated(estimate: Estimate | None) -> dict[str, float | None] | None:
     """One launch gives a value without an interval."""
     if estimate is None:
         return None

@@ -17,18 +17,20 @@ from photofinish.reports import (
     machine,
     memory,
     phases,
+    serving,
     standings,
     total_time,
     verdict,
     warm_up,
 )
-from photofinish.reports.reading import TASKS, names
+from photofinish.reports.reading import TASKS, names, queries
 from photofinish.values import Case, Result
 
 QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "verdict": verdict.section,
     "failures": failures.section,
     "standings": standings.section,
+    "serving": serving.section,
     "learning": learning.section,
     "epochs": epochs.section,
     "total-time": total_time.section,
@@ -43,7 +45,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "learning", "epochs", "total-time", "certificate")
+BRIEF = ("verdict", "failures", "standings", "serving", "learning", "epochs", "total-time", "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:
@@ -67,4 +69,5 @@ def describe(case: Case) -> str:
     size = f" of {TIMES.join(map(str, case.shape))}" if case.shape else ""
     threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
     data = f"{case.training.data}, {case.training.epochs} epochs, " if case.training else ""
+    data += f"{queries(case.load)}, " if case.load else ""
     return f"{data}batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}"

@@ -9,19 +9,29 @@ from dataclasses import replace
 from photofinish.render.document import Interval, Span, Table, Text
 from photofinish.render.quantities import write
 from photofinish.stats.standings import REHEARSAL
-from photofinish.values import Case, Estimate, Result, Standing, Verdict
+from photofinish.values import Case, Estimate, Load, Result, Standing, Verdict
 
-TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training"}
+TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
+         "serve": "queries under load"}
 
 
 def measure(case: Case) -> str:
-    """What the race compares: time per step, or the time of a whole training."""
+    """What the race compares: time per step, or the time of a whole training, or the latency of queries."""
+    if case.load is not None:
+        return "median latency"
     if case.training is None:
         return "time per step"
     if case.task == "epoch":
         return "time per epoch"
     target = case.training.target
     return f"time of {case.training.epochs} epochs" if target is None else f"time to {write(target, 'percent')}"
+
+
+def queries(load: Load) -> str:
+    """20 queries /s at random moments; queries of 4 clients."""
+    if load.rate is not None:
+        return f"{load.rate:g} queries /s at random moments"
+    return f"queries of {load.clients} client{'s' if load.clients != 1 else ''}"
 
 
 def timed(result: Result) -> list[Standing]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
-from photofinish.reports import learning
+from photofinish.reports import learning, serving
 from photofinish.reports.reading import attributed, between, certified, contender, listed, ranked, timed
 from photofinish.stats.curves import missed
 from photofinish.values import Result, Standing, Straggler, Verdict
 
 # task -> what one contender does to the model, and what two do
 _VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
-          "epoch": ("trains epochs of", "train epochs of"), "fit": ("trains", "train")}
+          "epoch": ("trains epochs of", "train epochs of"), "fit": ("trains", "train"),
+          "serve": ("answers queries to", "answer queries to")}
 
 _RIVALS = 3  # named beside the sentence; the standings have them all
 _TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
@@ -113,9 +114,10 @@ def _not_comparable(result: Result) -> Text:
 
 def _alone(result: Result, standing: Standing) -> Text:
     value = standing.step.value if standing.step else None
-    unit = {"epoch": "an epoch", "fit": "a training"}.get(result.race.case.task, "a step")
-    return ("Only ", contender(standing.contender), " is left in the race, at ", Quantity(value, "duration"),
-            f" {unit}, so there is nothing to compare it with.")
+    unit = {"epoch": "an epoch", "fit": "a training", "serve": "a query"}.get(result.race.case.task, "a step")
+    lead = ("Only ", contender(standing.contender), " is left in the race, at ") if len(result.race.contenders) > 1 \
+        else (contender(standing.contender), " runs alone, at ")
+    return (*lead, Quantity(value, "duration"), f" {unit}, so there is nothing to compare it with.")
 
 
 def _proof(result: Result) -> Text:
@@ -129,7 +131,7 @@ def _proof(result: Result) -> Text:
 def _details(result: Result) -> tuple[Text, ...]:
     """What the sentence leaves out: the best of each framework, and how far behind the others are."""
     ranking = [each.contender for each in ranked(result)]
-    learned = learning.sentences(result)
+    learned = learning.sentences(result) + serving.sentences(result)
     if len(ranking) < 3:
         return learned
     leader = ranking[0]

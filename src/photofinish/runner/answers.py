@@ -60,13 +60,15 @@ THREADS = _or_unsupported(_object(at_once=AMOUNT, taking_part=_optional(AMOUNT),
 HELLO = {"protocol": WHOLE, "python": TEXT, "memory": COUNT}
 LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
+BLOCK = {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
+         "resume": STEP, "loss": _optional(NUMBER)}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
     "build": {"seconds": AMOUNT, "differences": _list(_list(TEXT, 3))},
     "weights": {"seconds": AMOUNT, "transfer": AMOUNT},
     "warm": {"series": _list(STEP, 1)},
-    "block": {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
-              "resume": STEP, "loss": _optional(NUMBER)},
+    "block": BLOCK,
+    "serve": {**BLOCK, "service": _list(STEP)},
     "data": {"seconds": AMOUNT},
     "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "first_step": STEP,
               "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER), "accuracy": _optional(SHARE),
@@ -93,6 +95,9 @@ def complaint(do: str, asked: Mapping[str, Any], reply: Mapping[str, Any]) -> st
             return f"its answer to {do} has {_short(reply[name])} as {name}, where {form.words} is due"
     if do == "block" and len(reply["seconds"]) != asked["steps"]:
         return f"its answer to block has {len(reply['seconds'])} times, where {asked['steps']} steps were asked for"
+    if do == "serve" and {len(reply["seconds"]), len(reply["service"])} != {asked["queries"]}:
+        return (f"its answer to serve has {len(reply['seconds'])} latencies and {len(reply['service'])} times of "
+                f"service, where {asked['queries']} queries were asked for")
     return ""
 
 

@@ -17,7 +17,7 @@ from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
-from photofinish.values import REGIMES, WHOLE, Case, Contender, Progress, Skip, Training
+from photofinish.values import REGIMES, SERVE, WHOLE, Case, Contender, Progress, Skip, Training
 from photofinish.weights import Arrays
 
 EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
@@ -64,22 +64,30 @@ def named(contenders: Sequence[str], device: str, choice: environments.Choice) -
 def tasks_of(contender: Contender) -> tuple[str, ...]:
     framework = environments.frameworks()[contender.framework]
     tasks = framework.tasks_of(contender.mode)
-    return tasks + WHOLE if set(TASKS) <= set(tasks) and framework.language == "python" else tasks
+    if framework.language != "python":  # whose workers have no more than steps
+        return tasks
+    return tasks + (WHOLE if set(TASKS) <= set(tasks) else ()) + ((SERVE,) if "infer" in tasks else ())
 
 
-def left_out(tasks: Sequence[str], contenders: Sequence[Contender]) -> dict[str, tuple[Skip, ...]]:
-    """Task -> the contenders that lack it. Raises UsageError for a task that fewer than two of them have."""
+def left_out(tasks: Sequence[str], contenders: Sequence[Contender], least: int = 2) -> dict[str, tuple[Skip, ...]]:
+    """Task -> the contenders that lack it. Raises UsageError for a task that fewer than `least` of them have."""
     found = {}
     for task in tasks:
         lacking = [each for each in contenders if task not in tasks_of(each)]
-        skips = [Skip(each.name, f"it runs {_spoken(tasks_of(each))} only", f"--task {tasks_of(each)[0]}")
-                 for each in lacking]
-        if skips and len(contenders) - len(skips) < 2:
+        skips = [_skip(each, task) for each in lacking]
+        if skips and len(contenders) - len(skips) < least:
             told = "; ".join(f"{each.contender}: {each.reason}" for each in skips)
-            raise UsageError(f"a race of task {task} needs two contenders ({told})",
-                             f"race them with {skips[0].cure}, or name others; see: photofinish list contenders")
+            raise UsageError(f"task {task} needs {least} contenders that have it ({told})",
+                             f"try them with {skips[0].cure}, or name others; see: photofinish list contenders")
         found[task] = tuple(skips)
     return found
+
+
+def _skip(contender: Contender, task: str) -> Skip:
+    able = tasks_of(contender)
+    if task == SERVE:
+        return Skip(contender.name, "its worker takes no load", "photofinish race --task infer")
+    return Skip(contender.name, f"it runs {_spoken(able)} only", f"--task {able[0]}")
 
 
 def _spoken(tasks: Sequence[str]) -> str:
@@ -108,6 +116,8 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
 
 def check_tasks(tasks: Sequence[str]) -> None:
     """Raises UsageError for a task that there is not, or a whole one beside others."""
+    if SERVE in tasks:
+        raise UsageError("queries under a load have a command of their own", "photofinish serve MODEL --rate 20")
     for each in tasks:
         one_of("task", each, RACES)
     whole = [each for each in tasks if each in WHOLE]
@@ -157,12 +167,12 @@ def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | N
 @contextmanager
 def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: Optimizer, entries: list[Entry],
                 record: Recorder, seed: int, listener: Callable[[Progress], None] | None = None,
-                timeout: float | None = None, weights: Arrays | None = None,
-                room: int | None = None) -> Iterator[Course]:
+                timeout: float | None = None, weights: Arrays | None = None, room: int | None = None,
+                least: int = 2) -> Iterator[Course]:
     """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
     folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
     course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                    listener=listener or (lambda progress: None), weights=weights, room=room)
+                    listener=listener or (lambda progress: None), weights=weights, room=room, least=least)
     try:
         yield course
     finally:

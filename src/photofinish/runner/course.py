@@ -21,11 +21,11 @@ from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import Watchdog, mark_of
-from photofinish.values import Case, Contender, Failure, Progress
+from photofinish.values import SERVE, Case, Contender, Failure, Progress
 from photofinish.weights import Arrays, initial_state
 
 BATCHES = 3  # input batches that rotate
-STEP_OF = {"epoch": "train", "fit": "train"}  # what a whole task does over and over: its rehearsal tries this
+STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks do over and over: it is tried first
 
 # Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
@@ -71,6 +71,7 @@ class Patience:
     probe: float = 300.0
     prove: float = 7200.0
     epoch: float = 7200.0
+    serve: float = 7200.0
 
     @classmethod
     def of(cls, seconds: float | None) -> "Patience":
@@ -97,6 +98,7 @@ class Course:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # contender -> what its framework says of itself
     weights: Arrays | None = None  # the user's own instead of drawn ones
     room: int | None = None  # bytes that the workers of a launch may hold together; None: no limit
+    least: int = 2  # contenders without which nothing is run: fewer than two cannot be compared
     anchor: str = ""  # who is in every group where they do not fit (`runner.groups`)
     peaks: dict[str, int] = field(default_factory=dict)  # contender -> the most bytes it was seen to hold
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
@@ -143,8 +145,8 @@ class Course:
 
     @property
     def contested(self) -> bool:
-        """Whether there is a race left in which two could be compared."""
-        return any(len(self.field_of(task)) > 1 for task in self.tasks)
+        """Whether there is a race left with contenders enough."""
+        return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
     def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
         """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
@@ -182,12 +184,14 @@ class Course:
     def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
         """Records a failure as a result and takes the contender out of the race."""
         self.out.add(entry.name)
-        training = self.case.training
-        task = f"--task {self.case.task} " if self.case.task != "train" else ""
+        training, load = self.case.training, self.case.load
+        task = f"--task {self.case.task} " if self.case.task != "train" and load is None else ""
         task += f"--data {shlex.quote(training.data)} --epochs {training.epochs} " if training else ""
+        task += "" if load is None else f"--rate {load.rate:g} " if load.rate else f"--clients {load.clients} "
         size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
+        verb = "race" if load is None else "serve"
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
-                          f"photofinish race {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
+                          f"photofinish {verb} {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
                           f"--batch {self.case.batch} {size}{task}--no-certify")
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))

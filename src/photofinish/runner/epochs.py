@@ -38,7 +38,7 @@ class EpochSession(Session):
         training = _training(self.course)
         return plan.Plan(self.launches or LAUNCHES, training.epochs, f"trainings of {training.epochs} epochs")
 
-    def _launch(self, number: int, rounds: int) -> Launch:
+    def launch(self, number: int, rounds: int) -> Launch:
         return EpochLaunch(self.course, number, rounds, self.folder).run()
 
     def _next_plan(self) -> plan.Plan:

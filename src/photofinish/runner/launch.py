@@ -9,7 +9,7 @@ from itertools import chain
 from statistics import median
 from typing import Any
 
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import gather
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.stats.plan import block_steps
@@ -64,7 +64,7 @@ class LaunchRun:
     def _run_group(self, started: list[str], warmed: list[str]) -> None:
         course = self.course
         entries = {entry.name: entry for entry in course.live if entry.name in started}
-        if len(entries) < 2:  # the anchor failed in the group before: there is nobody to compare with
+        if len(entries) < course.least:  # the anchor failed in the group before: there is nobody to compare with
             return
         try:
             for name in started:
@@ -109,7 +109,7 @@ class LaunchRun:
         with self._guard(entry, "warm_up", task) as worker:
             if worker is None:
                 return
-            reply = worker.ask("warm", course.patience.warm, task=task, limit=WARM_SECONDS)
+            reply = worker.ask("warm", course.patience.warm, task=STEP_OF.get(task, task), limit=WARM_SECONDS)
             series = reply["series"]
             kind, before = steady(series[1:])
             course.record(task, "warm_ups", WarmUp(self.number, entry.name, task, tuple(series[1:]), kind, before))

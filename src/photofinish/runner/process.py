@@ -16,7 +16,7 @@ from photofinish.runner.watchdog import MARK, kill_carriers
 
 PROTOCOL = 1
 KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
-TIMED = "block"  # the request beside which nothing of ours may run, not even a clock on the screen
+TIMED = ("block", "serve")  # requests beside which nothing of ours may run, not even a clock on the screen
 LINE_LIMIT = 64 * 1024 * 1024  # a worker that floods its output is cut off here,
 LOG_LIMIT = 256 * 1024 * 1024  # or here, if it floods its log
 LOG_KEPT = 64 * 1024  # bytes at the end of a log
@@ -70,7 +70,7 @@ class WorkerProcess:
             self._process.stdin.flush()
         except (BrokenPipeError, OSError):
             raise self._died() from None
-        reply = self._receive(timeout, still=do == TIMED)
+        reply = self._receive(timeout, still=do in TIMED)
         if reply.get("ok") is not True:
             kind = reply.get("kind")
             message = str(reply.get("message", reply))[:MESSAGE_LIMIT]

@@ -41,8 +41,7 @@ class Session:
 
     def run(self, rehearse: Callable[[], None]) -> None:
         """Raises whatever interrupts it; what was measured is saved by then."""
-        rehearse()
-        self._keep_facts()
+        self.prepare(rehearse)
         coming = self._pilot()
         done = 0
         while coming.launches and self.course.contested:
@@ -51,8 +50,8 @@ class Session:
             costs = [coming.seconds / coming.launches]
             while done < planned and self.course.contested and self._affords(done, costs):
                 done += 1
-                costs.append(self._launch(done, coming.rounds).seconds)
-                self._tell(done, planned)
+                costs.append(self.launch(done, coming.rounds).seconds)
+                self.tell(done, planned)
             if self.launches is not None or done < planned:
                 return
             if done >= plan.PILOT and not self.time_all:
@@ -65,7 +64,11 @@ class Session:
         """The races as judged from what the store holds now."""
         return [judged(self.store.read(race.id)) for race in self.races.values()]
 
-    def _launch(self, number: int, rounds: int) -> Launch:
+    def prepare(self, rehearse: Callable[[], None]) -> None:
+        rehearse()
+        self._keep_facts()
+
+    def launch(self, number: int, rounds: int) -> Launch:
         return LaunchRun(self.course, number, rounds).run()
 
     def _pilot(self) -> plan.Plan:
@@ -117,7 +120,8 @@ class Session:
             self.races[task] = replace(race, versions=dict(self.course.facts))
             self.store.update(self.races[task])
 
-    def _tell(self, done: int, planned: int) -> None:
+    def tell(self, done: int, planned: int) -> None:
+        """Says how far it is, and the seconds so far."""
         for task, race in self.races.items():
             result = stats.judge(self.store.read(race.id))
             steps = {each.contender: each.step.value for each in result.standings if each.step is not None}

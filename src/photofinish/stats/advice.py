@@ -5,7 +5,7 @@ from statistics import fmean, median
 
 from photofinish.stats.curves import missed
 from photofinish.stats.paired import timed_blocks
-from photofinish.values import Race, Standing
+from photofinish.values import SERVE, Race, Standing
 
 SPREAD = 0.03  # s.d. between launches; with equal allocators 1 % is usual and 10 % without
 FOREIGN = 0.05  # of the machine, used by others during a block
@@ -23,7 +23,7 @@ def advice(race: Race, standings: tuple[Standing, ...]) -> tuple[str, ...]:
 
 
 def spread(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    for each in standings if race.case.task != "fit" else ():  # where seeds take different numbers of epochs
+    for each in standings if race.case.task not in ("fit", SERVE) else ():  # whose seeds differ from launch to launch
         if each.spread is not None and each.spread > SPREAD:
             yield (f"{each.contender} differs by {each.spread:.1%} (s.d.) from launch to launch: its processes keep "
                    "different speeds, often by memory placement; only more launches narrow the interval.")
@@ -59,7 +59,7 @@ def steady_state(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 
 
 def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    for name in race.contenders:
+    for name in race.contenders if race.case.task != SERVE else ():  # where queries wait for others
         blocks = [block.seconds for block in timed_blocks(race, name)]
         excess = median(fmean(steps) / median(steps) for steps in blocks) - 1 if blocks else 0.0
         if excess > TAIL:

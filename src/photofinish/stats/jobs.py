@@ -102,7 +102,9 @@ def _lines(race: Race) -> dict[str, Lines]:
 
 def _begun(race: Race, name: str) -> dict[int, tuple[float, int]]:
     """{launch: seconds until what comes next is steady, and how many steps or epochs those were}; nothing in task fit,
-    where nobody chooses how many there are."""
+    where nobody chooses how many there are, nor under a load, where time passes between queries, too."""
+    if race.case.load is not None:
+        return {}
     if race.case.training is None:
         return _first_steps(race, name)
     firsts = [each for each in race.epochs if each.contender == name and each.number == 1]

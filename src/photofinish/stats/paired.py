@@ -108,7 +108,12 @@ def estimate_ratio(race: Race, a: str, b: str, level: float = 0.95) -> Estimate 
 
 def launch_steps(steps: Rounds) -> np.ndarray:
     """The log of seconds per step, one per launch."""
-    return np.array([location(rounds.values()) for rounds in steps.values()])
+    return np.array(list(by_launch(steps).values()))
+
+
+def by_launch(steps: Rounds) -> dict[int, float]:
+    """The same by the number of the launch."""
+    return {launch: location(rounds.values()) for launch, rounds in steps.items()}
 
 
 def estimate_step(race: Race, contender: str, level: float = 0.95) -> Estimate | None:

@@ -112,7 +112,8 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
         name, place, group, step, _throughput(step, units) if step and units else None,
         memory=_memory(race, name), spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
         phases=_phases(race, name), failure=failure)
-    work = [(block.cpu, sum(block.seconds), block.faults, len(block.seconds)) for block in timed_blocks(race, name)]
+    work = [(block.cpu, block.wall or sum(block.seconds), block.faults, len(block.seconds))
+            for block in timed_blocks(race, name)]
     work += [(epoch.cpu, epoch.seconds, epoch.faults, epoch.steps) for epoch in race.epochs if epoch.contender == name]
     if not work:
         return standing
@@ -121,8 +122,9 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
 
 
 def _units(race: Race) -> float:
-    """How many units what is timed works on; 0 for a whole training, whose length differs from launch to launch."""
-    if race.case.task == "fit":
+    """How many units what is timed works on; 0 for a whole training, whose length differs from launch to launch, and
+    under a load, which says itself how much there is."""
+    if race.case.task == "fit" or race.case.load is not None:
         return 0.0
     training = race.case.training
     return race.case.units * (race.case.batch if training is None else training.samples)

@@ -1,0 +1,78 @@
+"""`photofinish serve`: latency of contenders under a load of queries."""
+
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+
+
+@click.command("serve", epilog="""\b
+Examples:
+  photofinish serve mobilenet_v2 --rate 20
+  photofinish serve resnet18 -c torch:eager,onnxruntime --rate 10 --latency 100ms
+  photofinish serve bert_base --clients 4 --batch 2
+  photofinish serve resnet18 --rate 10 --latency 80ms --share 99.9% --queries 20000 --budget 1h
+
+\b
+Exit code: as of photofinish race.""")
+@click.argument("model")
+@options.contenders
+@options.environments
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
+              help="Queries a second, at random moments (Poisson arrivals), whether or not the last was answered.")
+@click.option("--clients", type=options.COUNT, metavar="N",
+              help="Instead: so many clients, each of which sends its next query when it has an answer.")
+@click.option("--latency", type=options.Duration(), metavar="TIME",
+              help="A bound to try, such as 50ms: stop as soon as it is known whether --share of the queries keep it.")
+@click.option("--share", type=options.Share(), default="99%", show_default=True, metavar="SHARE",
+              help="How many of the queries should keep --latency.")
+@click.option("--confidence", type=options.Share(), default="99%", show_default=True, metavar="SHARE",
+              help="With which that is to be known.")
+@click.option("--queries", type=options.COUNT, metavar="N",
+              help="Of each contender in all, at most. Default: what the bound needs if two of them come late.")
+@click.option("--batch", "-b", type=options.COUNT, default=1, show_default=True, metavar="N",
+              help="Samples in a query.")
+@options.shape
+@options.classes
+@options.device
+@options.threads
+@options.weights
+@options.regime
+@click.option("--budget", type=options.Duration(), default="10m", show_default=True,
+              help="Time for the measurements, such as 5m or 1h.")
+@options.margin
+@options.memory
+@click.option("--launches", type=options.COUNT, metavar="N",
+              help="Fresh processes of each contender, among which the queries are divided. Default: 5.")
+@options.seed
+@options.certify
+@options.recertify
+@options.store
+@options.formats
+@options.quiet
+def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+            rate: float | None, clients: int | None, latency: float | None, share: float, confidence: float,
+            queries: int | None, batch: int, shape: tuple[int, ...] | None, classes: int | None, device: str,
+            threads: int | None, weights: Path | None, regime: str, budget: float, margin: float, memory: int | None,
+            launches: int | None, seed: int | None, certify: bool, recertify: bool, store: Path | None,
+            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+    """Let contenders answer queries to MODEL, one at a time, and judge how long these wait.
+
+    A query's latency counts from the moment it comes, not from when it is taken up: who stops for a second makes all
+    wait that come in that second. All contenders meet the same arrivals, in turns.
+    """
+    from photofinish import api
+    from photofinish.cli import output, present
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    with output.watching(quiet) as listener:
+        try:
+            results, interrupted = api.serve(
+                model, contenders, rate=rate, clients=clients, latency=latency, share=share, confidence=confidence,
+                queries=queries, batch=batch, shape=shape, classes=classes, weights=weights, regime=regime,
+                device=device, threads=threads, budget=budget, margin=margin, memory=memory, launches=launches,
+                certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
+                environments=own_environments, make_environments=make_environments), False
+        except api.Interrupted as stopped:
+            results, interrupted = stopped.results, True
+    return present.ended(results, chosen, interrupted)

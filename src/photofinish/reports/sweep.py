@@ -1,0 +1,273 @@
+"""Throughput and latency against the batch: curves, knees, the best batch under a bound, who is faster where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from photofinish.render.document import (
+    Axis,
+    Banner,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Interval,
+    Note,
+    Paragraph,
+    Quantity,
+    Section,
+    Series,
+    Span,
+    Table,
+    Text,
+)
+from photofinish.render.quantities import write
+from photofinish.reports import audit, certificate, failures, machine, verdict
+from photofinish.reports.json import estimated, finite
+from photofinish.reports.race import describe
+from photofinish.reports.reading import TASKS, between, contender, interval, ranked, without_empty
+from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
+from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.verdict import ALPHA
+from photofinish.values import Estimate, Result, to_json
+
+LONGEST = 0.9  # the share of steps whose latency is drawn
+FARTHEST = 2.0  # times that a band reaches from its line
+
+
+def document(results: Sequence[Result], bound: float | None = None, share: float = LONGEST,
+             brief: bool = False) -> Document:
+    """The report of the races of one sweep. `bound` is the latency in seconds that `share` of the steps should keep."""
+    results = sorted(results, key=lambda each: each.race.case.batch)
+    found = curves(results, bound, share)
+    first, case = results[0], results[0].race.case
+    sections = [_headline(results, found, bound, share), _failures(results), _throughput(results, found),
+                _latency(found, bound, share), _knees(found, bound), _fastest(results), _certificate(results)]
+    if not brief:
+        sections += [audit.section(first), machine.section(first)]
+    what = TASKS[case.task]
+    sizes = f"batches {', '.join(str(each.race.case.batch) for each in results)}"
+    return Document(f"{case.model}, {what} by batch", describe(case).replace(f"batch {case.batch}", sizes, 1),
+                    f"{what} by batch", _sentence(results, found, bound, share),
+                    tuple(each.contender for each in found), tuple(each for each in sections if each.blocks))
+
+
+def _headline(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Section:
+    """The most that can be had, under the bound if there is one, and from where on larger batches hardly pay."""
+    label, tone = ("NOTHING TIMED", "bad") if not any(each.timed for each in found) else \
+        ("NOT COMPARABLE", "bad") if not all(each.comparable for each in results) else \
+        ("NO BATCH", "open") if bound is not None and not any(each.best for each in found) else ("BEST BATCH", "good")
+    details = tuple(_told(each) for each in found if each.knee is not None)
+    return Section("sweep", "", (Banner(tone, label, _sentence(results, found, bound, share), details),))
+
+
+def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Text:
+    unit = results[0].race.case.unit
+    choices = [(each, point) for each in found if (point := _chosen(each, bound)) is not None]
+    if not any(each.timed for each in found):
+        return ("No contender could be timed at any batch.",)
+    lead = () if bound is None else (f"With {write(share, 'percent')} of the steps within ",
+                                     Quantity(bound, "duration"), ", ")
+    if not choices:
+        return (*lead, "no batch of this sweep is shown to do.")
+    best, point = max(choices, key=lambda each: each[1].throughput.value)  # type: ignore[union-attr]
+    assert point.throughput is not None
+    return (*lead, contender(best.contender), " gets furthest: ",
+            Span(f"{write(point.throughput.value, 'number')} {unit} a second", "strong"), f" at batch {point.batch}.")
+
+
+def _chosen(curve: Curve, bound: float | None) -> Point | None:
+    """The point of highest throughput, of those that keep the bound where there is one."""
+    able = [each for each in curve.timed if bound is None or each.batch == curve.best]
+    return max(able, key=lambda each: each.throughput.value, default=None)  # type: ignore[union-attr]
+
+
+def _told(curve: Curve) -> Text:
+    knee, last = curve.knee, curve.timed[-1].batch
+    assert knee is not None
+    if knee.batch is None:
+        return (contender(curve.contender), f" still gains {write(GAIN, 'percent')} or more up to batch {last}.")
+    return (contender(curve.contender), f" gains less than {write(GAIN, 'percent')} beyond batch ",
+            Span(str(knee.batch), "strong"), f" (95 %: {_range(knee, last)}).")
+
+
+def _range(knee: Knee, last: int) -> str:
+    """8 to 16; from 8 on, where nothing is shown to be enough."""
+    low = str(knee.low) if knee.low is not None else f"beyond {last}"
+    return f"from {low} on" if knee.high is None else low if knee.low == knee.high else f"{low} to {knee.high}"
+
+
+def _failures(results: Sequence[Result]) -> Section:
+    blocks = [block for each in results for block in failures.section(each).blocks]
+    return Section("failures", "What failed", tuple(blocks))
+
+
+def _throughput(results: Sequence[Result], found: Sequence[Curve]) -> Section:
+    unit = results[0].race.case.unit
+    series = tuple(_series(each, lambda point: point.throughput) for each in found if each.timed)
+    if not series:
+        return Section("throughput", "", ())
+    chart = Chart("lines", "Throughput by batch", "The band is the 95 % interval over launches.", series,
+                  Axis("batch", "count", log=True), Axis(f"{unit} a second"))
+    return Section("throughput", "Throughput", (chart, _table(results, found)))
+
+
+def _series(curve: Curve, figure: Callable[[Point], Estimate | None]) -> Series:
+    points = [(each.batch, estimate) for each in curve.timed if (estimate := figure(each)) is not None]
+    told = all(estimate.level for _, estimate in points)  # an end that says nothing is cut off
+    return Series(curve.contender, tuple(float(batch) for batch, _ in points),
+                  tuple(estimate.value for _, estimate in points),
+                  tuple(max(each.low, each.value / FARTHEST) for _, each in points) if told else (),
+                  tuple(min(each.high, each.value * FARTHEST) for _, each in points) if told else ())
+
+
+def _table(results: Sequence[Result], found: Sequence[Curve]) -> Table:
+    unit = results[0].race.case.unit
+    columns = (Column("Contender", "contender"), Column("Batch", "count"), Column(f"{unit.capitalize()} /s", "number"),
+               Column("Time per sample", "duration"), Column("Gain over the batch before", "ratio"),
+               *(Column(f"Step, {write(each, 'percent')}", "duration") for each in SHARES),
+               Column("Peak memory", "bytes"), Column("Failed"))
+    rows = tuple(_row(each.contender, point) for each in found for point in each.points)
+    return without_empty(Table("batches", columns, rows, "Intervals of 95 %. Those of throughput, time and gain are "
+                               "over launches; those of a step's quantile lie between two of the steps seen, with a "
+                               "dash where there are too few of them."))
+
+
+def _row(name: str, point: Point) -> tuple[Cell, ...]:
+    return (contender(name), point.batch, interval(point.throughput), interval(point.sample), interval(point.gain),
+            *(_quantile(point.latencies.get(each)) for each in SHARES), point.memory,
+            Span(point.failure.kind, "bad") if point.failure else None)
+
+
+def _quantile(estimate: Estimate | None) -> Cell:
+    """None where the steps do not bound it from above: its value would be the slowest that happened to be seen."""
+    if estimate is None or estimate.high == float("inf"):
+        return None
+    return Interval(estimate.value, estimate.low, estimate.high)
+
+
+def _latency(found: Sequence[Curve], bound: float | None, share: float) -> Section:
+    series = [_series(each, lambda point: point.latencies.get(LONGEST)) for each in found if each.timed]
+    if not series:
+        return Section("latency", "", ())
+    batches = sorted({x for each in series for x in each.x})
+    if bound is not None:
+        series.append(Series("the bound", tuple(batches), (bound,) * len(batches)))
+    name = write(LONGEST, "percent")
+    chart = Chart("lines", f"Time within which {name} of the steps end, by batch", "A step answers a whole batch, so "
+                  "this is the least that a sample waits. The band is the 95 % interval.", tuple(series),
+                  Axis("batch", "count", log=True), Axis("seconds of a step", "duration", log=True))
+    blocks: list[Block] = [chart]
+    if bound is not None:
+        blocks.append(_bound(found, bound, share))
+    return Section("latency", "Latency", tuple(blocks))
+
+
+def _bound(found: Sequence[Curve], bound: float, share: float) -> Table:
+    columns = (Column("Contender", "contender"), Column("Batch", "count"), Column("Steps seen", "count"),
+               Column("Longer than the bound", "count"), Column("Bound is"), Column("Steps still needed", "count"))
+    rows = tuple((contender(each.contender), point.batch, claim.seen, claim.over, claim.word, claim.more or None)
+                 for each in found for point in each.points if (claim := point.within) is not None)
+    return without_empty(Table("bound", columns, rows, f"Whether {write(share, 'percent')} of all steps end within "
+                               f"{write(bound, 'duration')}, with 95 % confidence (docs/concepts/latency.md)."))
+
+
+def _knees(found: Sequence[Curve], bound: float | None) -> Section:
+    curved = [each for each in found if each.knee is not None]
+    if not curved:
+        return Section("knee", "", ())
+    columns = (Column("Contender", "contender"), Column(f"Gain under {write(GAIN, 'percent')} beyond"),
+               Column("95 % range"), Column("Highest throughput at", "count"), Column("Best within the bound", "count"),
+               Column("Gain of a doubling", "ratio"), Column("Rising, p", "scientific"),
+               Column("Gain changes most at", "count"), Column("Doubling before", "ratio"),
+               Column("Doubling after", "ratio"))
+    return Section("knee", "The knee", (without_empty(Table("knee", columns, tuple(map(_knee, curved)), (
+        "Rising: Page's test that throughput grows with the batch. Gain of a doubling: Theil-Sen slope over all "
+        "batches, 95 % interval. Gain changes most: the change point of the gains, where two levels tell more than "
+        "one."))),))
+
+
+def _knee(curve: Curve) -> tuple[Cell, ...]:
+    knee, trend, bend = curve.knee, curve.trend, curve.bend
+    assert knee is not None
+    top = _chosen(curve, None)
+    last = curve.timed[-1].batch
+    return (contender(curve.contender), str(knee.batch or f"beyond {last}"), _range(knee, last),
+            top.batch if top else None, curve.best, interval(trend.doubling) if trend else None,
+            trend.chance if trend else None, bend.batch if bend else None, bend.before if bend else None,
+            bend.after if bend else None)
+
+
+def _fastest(results: Sequence[Result]) -> Section:
+    """The verdict at each batch, and whether the ratio depends on it."""
+    if not any(len(ranked(each)) > 1 for each in results):
+        return Section("fastest", "", ())
+    columns = (Column("Batch", "count"), Column("Verdict"), Column("First", "contender"), Column("Next", "contender"),
+               Column("Seconds of the next over the first", "ratio"))
+    table = Table("fastest", columns, tuple(map(_first, results)), "Each batch is a race of its own, judged by itself.")
+    return Section("fastest", "Who is fastest at which batch", (table, *_depends(results)))
+
+
+def _first(result: Result) -> tuple[Cell, ...]:
+    order = ranked(result)
+    told = between(result, order[0].contender, order[1].contender) if len(order) > 1 else None
+    ratio = Interval(told.ratio, told.low, told.high) if told and told.ratio and told.low and told.high else None
+    return (result.race.case.batch, verdict.outcome(result), *(contender(each.contender) for each in order[:2]),
+            *([None] * (2 - len(order[:2]))), ratio)
+
+
+def _depends(results: Sequence[Result]) -> Iterator[Block]:
+    names = results[0].race.contenders
+    if len(names) != 2:
+        return
+    test = interaction([each for result in results if len(each := differences(result.race, *names)) > 1])
+    if test is not None:
+        said = "The ratio depends on the batch" if test.chance < ALPHA else "That the ratio depends on the batch is " \
+                                                                            "not shown"
+        yield Paragraph((f"{said}: Welch's F({test.degrees[0]:.0f}, {test.degrees[1]:.1f}) = {test.statistic:.3g}, "
+                         f"p = {test.chance:.2g}.",))
+
+
+def _certificate(results: Sequence[Result]) -> Section:
+    """The proof of the smallest batch, and how far it reaches."""
+    found = next((each for each in results if each.race.certificates), results[0])
+    section = certificate.section(found)
+    proven = sorted({each.batch for each in found.race.certificates})
+    if not proven:
+        return section
+    reach = Note((f"Proven at batch {', '.join(map(str, proven))}. The graph, the weights and the code are the same at "
+                  "every batch of the sweep; a kernel that a library chooses for another batch is not proven apart.",))
+    return Section(section.name, section.title, (reach, *section.blocks))
+
+
+def as_json(results: Sequence[Result], bound: float | None = None, share: float = LONGEST) -> dict[str, Any]:
+    """The documented object of `photofinish sweep --json`."""
+    results = sorted(results, key=lambda each: each.race.case.batch)
+    case = results[0].race.case
+    found = {
+        "model": case.model, "digest": case.digest, "task": case.task, "unit": case.unit, "regime": case.regime,
+        "device": case.device, "threads": case.threads,
+        "batches": [each.race.case.batch for each in results], "bound": bound, "share": share, "gain": GAIN,
+        "comparable": all(each.comparable for each in results),
+        "curves": [_curve_json(each) for each in curves(results, bound, share)],
+        "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),
+                   "verdicts": to_json(each.verdicts)} for each in results],
+    }
+    return dict(finite(found))
+
+
+def _curve_json(curve: Curve) -> dict[str, Any]:
+    return {"contender": curve.contender, "points": [_point_json(each) for each in curve.points],
+            "knee": to_json(curve.knee), "best": curve.best, "bend": to_json(curve.bend),
+            "trend": curve.trend and {"chance": curve.trend.chance, "doubling": estimated(curve.trend.doubling)}}
+
+
+def _point_json(point: Point) -> dict[str, Any]:
+    return {"batch": point.batch, "seconds_per_step": estimated(point.step),
+            "seconds_per_sample": estimated(point.sample), "throughput": estimated(point.throughput),
+            "gain": estimated(point.gain),
+            "latency": {f"p{100 * each:g}": estimated(point.latencies.get(each)) for each in SHARES},
+            "within": to_json(point.within), "memory": point.memory,
+            "failure": to_json(point.failure)}

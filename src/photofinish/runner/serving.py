@@ -1,0 +1,81 @@
+"""Task serve: contenders answer the same queries, which come at random moments or from clients that wait for answers.
+
+In each round all contenders take their turn with the same arrivals, drawn for that round. The race ends early once the
+claim about the tail of the latencies is decided for all, which the claim's confidence pays for (`stats.serving`).
+"""
+
+import numpy as np
+
+from photofinish.errors import UsageError
+from photofinish.runner.course import Course
+from photofinish.runner.launch import LaunchRun
+from photofinish.runner.process import WorkerProcess
+from photofinish.runner.session import Session
+from photofinish.stats import plan, serving, tails
+from photofinish.store import Store
+from photofinish.values import SERVE, Block, Launch, Load, Race
+
+LAUNCHES = 5
+ROUNDS = 2  # of a launch
+ALLOWED = 2  # queries over the bound that the number of them leaves room for
+
+
+def make_load(rate: float | None, clients: int | None, latency: float | None, share: float, confidence: float,
+              queries: int | None, launches: int | None) -> Load:
+    """The load as it is divided among blocks. `queries` are those of each contender in all; unless they are said, as
+    many as the claim needs where ALLOWED of them come late. Raises UsageError."""
+    if (rate is None) == (clients is None):
+        raise UsageError("a load is either a rate or a number of clients", "write --rate 20 or --clients 4")
+    if (rate is not None and rate <= 0) or (clients is not None and clients < 1):
+        raise UsageError(f"{clients if rate is None else rate} queries or clients are no load", "write --rate 20")
+    for name, value in (("share", share), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise UsageError(f"a {name} of {value:g} can never be shown", f"write --{name} 99%")
+    looks = launches or LAUNCHES
+    wanted = queries or tails.needed(share, ALLOWED, 1 - (1 - confidence) / looks)
+    return Load(-(-wanted // (looks * ROUNDS)), rate, clients, latency, share, confidence, looks)
+
+
+class ServeSession(Session):
+    """Launches until the claim is decided, the budget is spent, or all that were planned are done."""
+
+    def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float) -> None:
+        super().__init__(course, store, races, budget, 0.0, _load(course).looks, time_all=True)
+
+    def launch(self, number: int, rounds: int) -> Launch:
+        return ServeLaunch(self.course, number, rounds).run()
+
+    def _pilot(self) -> plan.Plan:
+        load = _load(self.course)
+        return plan.Plan(load.looks, ROUNDS, f"{load.looks} launches of {ROUNDS} times {load.queries} queries")
+
+    def _affords(self, done: int, costs: list[float]) -> bool:
+        if done < plan.FEWEST:
+            return True
+        return self._left() > max(costs[1:]) and not serving.decided(self.store.read(self.races[SERVE].id))
+
+
+class ServeLaunch(LaunchRun):
+    """Fresh processes, warmed up by inference; a block is a stretch of queries."""
+
+    def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
+        load, moments = _load(self.course), None
+        if load.rate:
+            moments = self.course.folder / f"arrivals-{self.number}-{number}.npy"
+            np.save(moments, arrivals(load.rate, load.queries, (self.course.seed, self.number, number)))
+        reply = worker.ask(SERVE, self.course.patience.serve, queries=load.queries, clients=load.clients or 0,
+                           arrivals=None if moments is None else str(moments))
+        return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
+                     reply["foreign"], reply["resume"], reply["loss"], group=self.group,
+                     service=tuple(reply["service"]), wall=reply["wall"])
+
+
+def arrivals(rate: float, queries: int, seed: tuple[int, ...]) -> np.ndarray:
+    """When queries come, in seconds: a Poisson process of `rate` a second, the same for the same seed."""
+    return np.cumsum(np.random.default_rng(seed).exponential(1 / rate, queries))
+
+
+def _load(course: Course) -> Load:
+    load = course.case.load
+    assert load is not None
+    return load

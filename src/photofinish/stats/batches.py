@@ -1,0 +1,208 @@
+"""How a contender's throughput and latency change with the batch: the curve, where it flattens, and how surely.
+
+A launch is one point of each batch, so ratios between batches are paired by launch, like those between contenders.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from photofinish.stats import paired, student, tails
+from photofinish.stats.standings import failure_of
+from photofinish.values import Estimate, Failure, Race, Result
+
+GAIN = 0.05  # of throughput, beyond the knee: what a larger batch gives less of
+SHARES = (0.5, 0.9, 0.99)  # of steps, whose latency is told
+CONFIDENCE = 0.95
+PENALTY = 15.0  # times ln n, in noise variances: what two levels of gain must explain over one (as in stats.steady)
+FINEST = 1e-4  # the relative noise below which clocks are not believed
+
+Logs = dict[int, dict[int, float]]  # {batch: {launch: log of seconds per step}}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One contender at one batch: seconds per step and per sample, units per second, and the ratio of its throughput to
+    that at the batch before. `latencies` are quantiles of its steps, `within` what they say of the bound, if there is
+    one. Figures are None for one that `failure` stopped."""
+
+    batch: int
+    step: Estimate | None = None
+    sample: Estimate | None = None
+    throughput: Estimate | None = None
+    gain: Estimate | None = None
+    latencies: Mapping[float, Estimate] = field(default_factory=dict)
+    within: tails.Claim | None = None
+    memory: int | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """The smallest batch beyond which no larger one of the sweep gains GAIN or more, by means; at 95 % it is `low` or
+    more, and `high` or less. None: not within the sweep."""
+
+    batch: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Whether throughput rises with the batch at all: Page's test (1963) over launches, whose p value is `chance`, and
+    the Theil-Sen slope as the ratio of throughputs at twice the batch."""
+
+    chance: float
+    doubling: Estimate
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The batch at which the gain changes most: `before` and `after` it, as the ratio of throughputs at twice the
+    batch."""
+
+    batch: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One contender over the batches of a sweep; `best` is the batch of highest throughput among those shown to keep
+    the bound, None if there is none or no bound."""
+
+    contender: str
+    points: tuple[Point, ...]
+    knee: Knee | None = None
+    trend: Trend | None = None
+    bend: Bend | None = None
+    best: int | None = None
+
+    @property
+    def timed(self) -> list[Point]:
+        return [each for each in self.points if each.step is not None]
+
+
+def curves(results: Sequence[Result], bound: float | None = None, share: float = 0.9) -> tuple[Curve, ...]:
+    """A curve for each contender of the races of a sweep, in the order given. `bound` is the latency in seconds that
+    `share` of the steps should keep."""
+    ordered = sorted(results, key=lambda each: each.race.case.batch)
+    names = dict.fromkeys(name for each in ordered for name in each.race.contenders)
+    return tuple(_curve(name, ordered, bound, share) for name in names)
+
+
+def _curve(name: str, results: Sequence[Result], bound: float | None, share: float) -> Curve:
+    logs: Logs = {}
+    points: list[Point] = []
+    for result in results:
+        race, batch = result.race, result.race.case.batch
+        failure = failure_of(race, name)
+        steps = paired.by_launch(paired.log_steps(race).get(name, {}))
+        if failure is not None or not steps:
+            points.append(Point(batch, failure=failure))
+            continue
+        logs[batch] = steps
+        before = list(logs)[-2] if len(logs) > 1 else None
+        gains = None if before is None else _gains(logs, before, batch)
+        points.append(_point(name, result, steps, gains, bound, share))
+    timed = [each for each in points if each.throughput is not None]
+    able = [each for each in timed if each.within is not None and each.within.word == "MET"]
+    best = max(able, key=lambda each: each.throughput.value).batch if able else None  # type: ignore[union-attr]
+    return Curve(name, tuple(points), knee(logs), trend(logs), bend(logs), best)
+
+
+def _point(name: str, result: Result, steps: Mapping[int, float], gains: np.ndarray | None, bound: float | None,
+           share: float) -> Point:
+    case = result.race.case
+    step = paired.interval(np.array(list(steps.values())))
+    seconds = [each for block in paired.timed_blocks(result.race, name) for each in block.seconds]
+    standing = next(each for each in result.standings if each.contender == name)
+    return Point(case.batch, step, _scaled(step, 1 / case.batch), _over(case.batch * case.units, step),
+                 paired.interval(gains) if gains is not None and len(gains) else None,
+                 {each: tails.quantile(seconds, each) for each in SHARES},
+                 None if bound is None else tails.claim(seconds, bound, share, CONFIDENCE), standing.memory)
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor, estimate.level)
+
+
+def _over(units: float, step: Estimate) -> Estimate:
+    return Estimate(units / step.value, units / step.high, units / step.low, step.level)
+
+
+def _gains(logs: Logs, small: int, large: int) -> np.ndarray:
+    """The log of throughput at the larger batch over that at the smaller, of each launch that has both."""
+    return np.array([math.log(large / small) + logs[small][launch] - logs[large][launch]
+                     for launch in logs[small].keys() & logs[large].keys()])
+
+
+def knee(logs: Logs) -> Knee | None:
+    """None of fewer than two batches. An interval takes two launches."""
+    batches = sorted(logs)
+    if len(batches) < 2:
+        return None
+    return Knee(*(_flat_from(logs, batches, side) for side in (0, -1, 1)))
+
+
+def _flat_from(logs: Logs, batches: Sequence[int], side: int) -> int | None:
+    """The smallest batch from which every larger one's gain is below GAIN: by its mean, or by the lower (-1) or upper
+    (1) end of its one-sided 95 % interval. That all hold needs no correction: each must (Berger 1982)."""
+    for i, small in enumerate(batches[:-1]):
+        ends = [_end(_gains(logs, small, large), side) for large in batches[i + 1:]]
+        if all(end is not None and end < math.log1p(GAIN) for end in ends):
+            return small
+    return None
+
+
+def _end(gains: np.ndarray, side: int) -> float | None:
+    if len(gains) < (1 if side == 0 else 2):
+        return None
+    if side == 0:
+        return float(np.mean(gains))
+    mean, error = student.mean_and_error(gains)
+    return mean + side * student.quantile(CONFIDENCE, len(gains) - 1) * error
+
+
+def trend(logs: Logs) -> Trend | None:
+    """Of three batches and two launches at least; launches that lack a batch do not count."""
+    from scipy.stats import page_trend_test, theilslopes
+
+    batches, table = _table(logs)
+    if len(batches) < 3 or len(table) < 2:
+        return None
+    slope = theilslopes(table.ravel(), np.tile(np.log2(batches), len(table)), CONFIDENCE)
+    doubling = Estimate(*(math.exp(each) for each in (slope.slope, slope.low_slope, slope.high_slope)))
+    return Trend(float(page_trend_test(table).pvalue), doubling)
+
+
+def bend(logs: Logs) -> Bend | None:
+    """The change point of the gains per doubling (ruptures, one change of level, least squares), where two levels tell
+    more than one; None of fewer than four batches or two launches."""
+    import ruptures
+
+    batches, table = _table(logs)
+    if len(batches) < 4 or len(table) < 2:
+        return None
+    gains = np.diff(table, axis=1) / np.diff(np.log2(batches))
+    means = gains.mean(axis=0)
+    search = ruptures.Dynp(model="l2", min_size=1, jump=1).fit(means.reshape(-1, 1))
+    at, end = search.predict(n_bkps=1)
+    noise = max(float(np.mean(gains.var(axis=0, ddof=1))) / len(table), FINEST**2)
+    if search.cost.sum_of_costs([end]) - search.cost.sum_of_costs([at, end]) <= PENALTY * math.log(end) * noise:
+        return None
+    return Bend(batches[at], *(math.exp(float(np.mean(part))) for part in (means[:at], means[at:])))
+
+
+def _table(logs: Logs) -> tuple[list[int], np.ndarray]:
+    """The batches, and the log throughput (samples a second) of every launch that has all of them, a row each."""
+    batches = sorted(logs)
+    launches = sorted(set.intersection(*(set(each) for each in logs.values()))) if logs else []
+    return batches, np.array([[math.log(batch) - logs[batch][launch] for batch in batches] for launch in launches])
+
+
+def swept(races: Sequence[Race]) -> bool:
+    """Whether they are one sweep: the same case but for the batch."""
+    return len({race.case.batch for race in races}) == len(races) > 1 and len({race.case.task for race in races}) == 1
