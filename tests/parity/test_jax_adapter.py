@@ -212,7 +212,7 @@ def test_both_styles_have_the_arrays_at_one_path() -> None:
     for name, place in places(SMALL).items():
         for contestant in contestants.values():
             assert contestant.style.paths(name, place)[0][-len(place.path):] == place.path
-            assert contestant.leaves[name] is not None
+            assert contestant.handles[name] is not None
 
 
 def test_probes_compute_what_they_say() -> None:

@@ -305,6 +305,6 @@ def test_generated_lines_show_in_tracebacks() -> None:
     contestant, batch = built(SMALL, "eager")
     with pytest.raises(ValueError, match="Invalid input shape") as caught:
         contestant.native["train_step"](*batch[::-1])
-    frames = [entry.path for entry in caught.traceback if str(entry.path).startswith("<keras eager")]
+    frames = [entry.path for entry in caught.traceback if str(entry.path).startswith("<photofinish_tensorflow_eager")]
     assert frames
     assert linecache.getline(str(frames[0]), 1).startswith('"""A Keras model')

@@ -123,10 +123,10 @@ def test_gradients_leave_nothing_behind() -> None:
 def test_steps_do_not_write_into_the_batch() -> None:
     graph = image_graph(lambda image: linear(flatten(relu(relu(image) + image)), 5))
     contestant, batch = built(graph)
-    before = [tensor.clone() for tensor in batch.all]
+    before = [tensor.clone() for tensor in batch]
     contestant.train_step(batch)
     contestant.infer(batch)
-    assert all(torch.equal(tensor, copy) for tensor, copy in zip(batch.all, before))
+    assert all(torch.equal(tensor, copy) for tensor, copy in zip(batch, before))
 
 
 def test_modes_may_alternate() -> None:
@@ -151,7 +151,7 @@ def test_read_only_arrays_are_welcome() -> None:
 def test_channels_last_is_native_only() -> None:
     contestant, batch = built(SMALL, options={"layout": "channels_last"})
     plain, same = built(SMALL)
-    assert batch.inputs[0].is_contiguous(memory_format=torch.channels_last)
+    assert batch[0].is_contiguous(memory_format=torch.channels_last)
     assert contestant.evidence()["layout"] == "channels_last"
     assert plain.evidence()["layout"] == "contiguous"
     contestant.train_step(batch)
@@ -261,9 +261,9 @@ def test_matched_means_float32_and_the_threads_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("setup", "message"), [
-    (Setup("jit"), "mode 'jit'"),
+    (Setup("jit"), "mode jit"),
     (Setup("eager", {"layout": "nhwc"}), "layout=contiguous"),
-    (Setup("eager", {"fast": "yes"}), "layout=contiguous"),
+    (Setup("eager", {"fast": "yes"}), "option fast"),
     (Setup("eager", precision="int8"), "int8"),
     (Setup("eager", device="tpu"), "tpu"),
 ])

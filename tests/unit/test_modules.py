@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from photofinish.frameworks._paddle.source import native_source, places
+from photofinish.frameworks._paddle.source import native_source
+from photofinish.frameworks._paddle.weights import places
 from photofinish.graph import Graph, Tensor, record
 from photofinish.layers import Spec
 from photofinish.models import find
@@ -30,7 +31,7 @@ TIED = record(tied, {"words": Spec("T", (7,), "int32")})
 
 def test_a_linear_layer_of_paddle_keeps_its_weight_turned_round_unless_it_is_a_table_s() -> None:
     found = places(TIED)
-    assert {name for name, place in found.items() if place.transposed} == {"inner.weight"}
+    assert {name for name, place in found.items() if place.turned} == {"parameter/inner.weight"}
     source = native_source(TIED)
     assert "self.guess = TiedLinear(6, 11)" in source and "self.guess.weight = self.table.weight" in source
 
@@ -47,12 +48,12 @@ def gated() -> Graph:
 def test_what_is_put_into_a_place_comes_back() -> None:
     graph = gated()
     found = places(graph)
-    assert found["scan.gate.weight"].transposed and found["scan.gate.weight"].path == "scan.gate.weight"
-    assert found["gru.input_weight"].path == "gru.weight_ih_l0"
+    assert found["parameter/scan.gate.weight"].turned and found["parameter/scan.gate.weight"].path == "scan.gate.weight"
+    assert found["parameter/gru.input_weight"].path == "gru.weight_ih_l0"
     for name, place in found.items():
-        array = np.random.RandomState(0).standard_normal(graph.parameters[name].shape)
+        array = np.random.RandomState(0).standard_normal(graph.parameters[name.partition("/")[2]].shape)
         native = place.native(array)
-        assert not np.array_equal(native, array) or not (place.transposed or place.order is not None)
+        assert not np.array_equal(native, array) or not (place.turned or place.order is not None)
         np.testing.assert_array_equal(place.canonical(native), array)
 
 
@@ -74,7 +75,7 @@ def test_names_that_a_layer_has_itself_are_left_to_it() -> None:
     def awkward(image: Tensor) -> Tensor:
         return linear(flatten(relu(conv(image, 4, 3, name="sublayers"))), 5, name="train")
     assert {place.path for place in places(record(awkward, IMAGE)).values()} == {
-        "_sublayers.weight", "_train.weight", "_train.bias"}
+        "sublayers_.weight", "train_.weight", "train_.bias"}
 
 
 def test_it_reads_as_a_person_would_write_it() -> None:

@@ -15,20 +15,19 @@
 is in _chainer/. On a CPU all of it is NumPy: iDeep, which it could use, has no build for these Pythons.
 """
 
-import linecache
 import os
-import sys
-import types
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import chainer
 import numpy as np
 
-from photofinish import frameworks, optimizers
+from photofinish import optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._chainer.source import native_source
 from photofinish.frameworks._chainer.weights import places
+from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.population import PopulationVariances
+from photofinish.frameworks._common.trainer import Slot, Trainer
 from photofinish.graph import Graph
 
 __all__ = ["Contestant", "native_source"]
@@ -41,16 +40,6 @@ PROBES: Dict[str, Callable[..., Any]] = {
 }
 
 
-def _load(graph: Graph) -> Any:
-    """The source of a graph as a module that tracebacks can read."""
-    source, filename = native_source(graph), "<photofinish_chainer_{}>".format(graph.digest[:12])
-    module: Any = types.ModuleType(filename[1:-1])
-    sys.modules[module.__name__] = module
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), vars(module))
-    return module
-
-
 def _optimizer(optimizer: optimizers.Optimizer) -> Any:
     """Chainer's own."""
     if isinstance(optimizer, optimizers.Adam):
@@ -61,19 +50,15 @@ def _optimizer(optimizer: optimizers.Optimizer) -> Any:
     return chainer.optimizers.MomentumSGD(lr=optimizer.learning_rate, momentum=optimizer.momentum)
 
 
-class Contestant(frameworks.Contestant):
-    """Chainer, which defines a graph by running it; float32."""
+class Contestant(Trainer):
+    """Chainer, which defines a graph by running it; float32. A handle is the arrays that together are one of ours."""
+
+    title = "Chainer"
+    modes = ("eager",)
+    convention = PopulationVariances
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode != "eager":
-            raise Unsupported("Chainer has no mode {}: eager".format(setup.mode))
-        if setup.options:
-            raise Unsupported("Chainer has no option {}".format(", ".join(setup.options)))
-        if setup.precision != "float32":
-            raise Unsupported("Chainer races in float32 here, not {}".format(setup.precision))
-        if setup.device != "cpu":
-            raise Unsupported("Chainer runs on the cpu here, not {}".format(setup.device))
         np.random.seed(setup.seed)  # which its dropout draws from
 
     def facts(self) -> Dict[str, Any]:
@@ -83,115 +68,64 @@ class Contestant(frameworks.Contestant):
                 "denormals": "NumPy's: they cannot be flushed from Python",
                 "adam": "Chainer's, its epsilon corrected at each step: it adds epsilon before the bias correction"}
 
-    def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
-        self.graph = graph
-        self.rule: Any = optimizer
-        source = _load(graph)
+    def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
+        source = execute(native_source(graph), "chainer", graph)
         self.model = source.Model()
-        self.objective = getattr(source, "training_loss", None)
+        self.objective: Any = getattr(source, "training_loss", None)
         self.optimizer: Any = _optimizer(optimizer).setup(self.model) if optimizer is not None else None
         self.places = places(graph)
-        self.arrays = {name: [_find(self.model, path) for path in place.paths] for name, place in self.places.items()}
-        self.variances = PopulationVariances(graph, batch, trains=optimizer is not None)
-        self.steps, self.settled = 0, True
+        return {name: [_find(self.model, path) for path in place.paths] for name, place in self.places.items()}
 
-    def put(self, arrays: Arrays) -> None:
-        self.steps = int(arrays.get("step", 0))
-        self._store({name: arrays[name] for name in self.arrays})
-        for slot, name, kept, factor in self._slots():
-            given = arrays.get("{}/{}".format(slot, name))
-            parts: List[Any] = [0.0] * len(kept)
-            if given is not None:
-                parts = self.places["parameter/" + name].native(given)
-            for each, part in zip(kept, parts):
-                each[...] = factor * part
+    def _read(self, name: str, handle: List[Any]) -> np.ndarray:
+        return self.places[name].canonical([_values(each) for each in handle])
+
+    def _write(self, name: str, handle: List[Any], array: np.ndarray) -> None:
+        for each, part in zip(handle, self.places[name].native(array)):
+            _values(each)[...] = part
+
+    def _slots(self) -> Iterator[Slot]:
+        if self.optimizer is None or getattr(self.rule, "momentum", 1) == 0:  # without momentum Chainer keeps nothing
+            return
+        sgd = isinstance(self.rule, optimizers.SGD)  # keeps -learning rate * velocity
+        for name in self.graph.parameters:
+            parameters = self.handles["parameter/" + name]
+            for each in parameters:
+                each.update_rule._init_states(each)
+            for slot in self.rule.slots:
+                kept = [each.update_rule.state[SLOTS[slot]] for each in parameters]
+                yield slot, name, kept, -self.rule.learning_rate if sgd else 1.0
+
+    def _count(self) -> None:
         if self.optimizer is not None:
             self.optimizer.t = self.steps
             for parameter in self.model.params():
                 parameter.update_rule.t = self.steps
-        self._begin(arrays)
 
-    def _store(self, arrays: Arrays) -> None:
-        for name, array in arrays.items():
-            for each, part in zip(self.arrays[name], self.places[name].native(array)):
-                _values(each)[...] = part
+    def _fed(self, array: np.ndarray, spec: Any) -> np.ndarray:
+        return np.array(array, np.int32 if array.dtype.kind == "i" else None)
 
-    def _begin(self, arrays: Arrays) -> None:
-        self.variances.begin(arrays, self.steps)
-        self.settled = True
-
-    def _slots(self) -> List[Tuple[str, str, List[np.ndarray], np.float32]]:
-        """(slot, parameter name, Chainer's arrays, Chainer's values over ours), made where they are not there yet."""
-        found: List[Tuple[str, str, List[np.ndarray], np.float32]] = []
-        if self.optimizer is None or getattr(self.rule, "momentum", 1) == 0:  # without momentum Chainer keeps nothing
-            return found
-        sgd = isinstance(self.rule, optimizers.SGD)  # keeps -learning rate * velocity
-        factor = np.float32(-self.rule.learning_rate if sgd else 1)
-        for name, parameters in self.arrays.items():
-            group, _, own = name.partition("/")
-            if group == "parameter":
-                for each in parameters:
-                    each.update_rule._init_states(each)
-                for slot in self.rule.slots:
-                    kept = [each.update_rule.state[SLOTS[slot]] for each in parameters]
-                    found.append((slot, own, kept, factor))
-        return found
-
-    def get(self) -> Arrays:
-        arrays = {name: self._canonical(name) for name in self.arrays}
-        arrays.update(self.variances.canonical(arrays, self.steps))
-        arrays.update({"{}/{}".format(slot, name): self.places["parameter/" + name].canonical(kept) / factor
-                       for slot, name, kept, factor in self._slots()})
-        return dict(arrays, step=np.array(self.steps, np.int64))
-
-    def _canonical(self, name: str) -> np.ndarray:
-        return self.places[name].canonical([_values(each) for each in self.arrays[name]])
-
-    def _settle(self) -> None:
-        """Before inference that follows training: the model itself gets the variances of the graph's convention."""
-        found = self.variances.canonical({name: self._canonical(name) for name in self.variances.terms}, self.steps)
-        self._store(found)
-        self._begin(found)
-
-    def feed(self, arrays: Arrays) -> Tuple[np.ndarray, ...]:
-        """Arrays in the order of the step's arguments: inputs, then the targets that are there."""
-        return tuple(np.array(arrays[name], np.int32 if arrays[name].dtype.kind == "i" else None)
-                     for name, _ in self.graph.inputs + self.graph.targets if name in arrays)
-
-    def train_step(self, batch: Tuple[np.ndarray, ...]) -> Any:
-        if self.optimizer is None or self.objective is None:
-            raise Unsupported("no training without an optimizer and a loss")
+    def _train(self, batch: Tuple[np.ndarray, ...]) -> Any:
         self.model.cleargrads()
         loss, _ = self.objective(self.model, *batch)
         loss.backward()
-        self.steps += 1
         if isinstance(self.rule, optimizers.Adam):
             self.optimizer.eps = self.rule.epsilon * (1 - self.rule.beta2 ** self.steps) ** 0.5
         self.optimizer.update()
-        self.settled = False
         return {"loss": loss}
 
-    def infer(self, batch: Tuple[np.ndarray, ...]) -> Any:
-        if not self.settled:
-            self._settle()
+    def _infer(self, inputs: Tuple[np.ndarray, ...]) -> Any:
         with chainer.using_config("train", False), chainer.no_backprop_mode():
-            return self._outputs(self.model(*batch[:len(self.graph.inputs)]))
+            return self._named(self.model(*inputs))
 
-    def _outputs(self, found: Any) -> Dict[str, Any]:
-        named = zip(self.graph.outputs, found if isinstance(found, tuple) else (found,))
-        return {"output/" + name: each for name, each in named if each is not None}
-
-    def gradients(self, batch: Tuple[np.ndarray, ...]) -> Arrays:
-        if self.objective is None:
-            raise Unsupported("no gradients without a loss")
-        before = {name: self._canonical(name) for name in self.arrays if name.startswith("state/")}
+    def _backward(self, batch: Tuple[np.ndarray, ...]) -> Arrays:
         self.model.cleargrads()
         loss, outputs = self.objective(self.model, *batch)
         loss.backward()
-        found = {"gradient/" + name.partition("/")[2]: self.places[name].canonical([_gradient(each) for each in arrays])
-                 for name, arrays in self.arrays.items() if name.startswith("parameter/")}
-        self._store(before)  # a pass in training mode moves statistics, too, and is not a step
-        return dict(found, **self.read(dict(self._outputs(outputs), loss=loss)))
+        found = {}
+        for name in self.graph.parameters:
+            key = "parameter/" + name
+            found["gradient/" + name] = self.places[key].canonical([_gradient(each) for each in self.handles[key]])
+        return dict(found, **self.read(dict(self._named(outputs), loss=loss)))
 
     def wait(self, handle: Any) -> None:
         """Nothing to wait for: NumPy has finished when it returns."""

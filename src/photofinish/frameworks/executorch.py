@@ -115,9 +115,6 @@ class Contestant(Engine):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.options or setup.device != "cpu":
-            raise Unsupported("executorch takes no options and runs on the cpu here, not {} on {}".format(
-                setup.options, setup.device))
         warnings.filterwarnings("ignore", message=QUIET)
         if setup.regime == "matched":
             on_torch.match(torch, setup.threads)
@@ -130,8 +127,8 @@ class Contestant(Engine):
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         super().build(graph, batch, optimizer)
-        printed = execute(native_source(graph), "<photofinish_executorch_{}>".format(graph.digest[:12]))
-        self.module = printed["Model"]().eval()
+        printed = execute(native_source(graph), "executorch", graph)
+        self.module = printed.Model().eval()
         self.places = places(graph)
 
     def written(self, arrays: Arrays) -> Exportable:

@@ -17,32 +17,26 @@ dictionaries (mode plain); either way one jitted step with donated buffers, by o
 So `photofinish show --as flax` prints the very code that races. The writing is in _flax/.
 """
 
-import linecache
 import re
-import sys
-import types
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from photofinish import frameworks
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import on_jax
 from photofinish.frameworks._common.channels_last import feature_orders, native_shape, to_canonical, to_native
-from photofinish.frameworks._common.variances import SampleVariances
-from photofinish.frameworks._flax import plain
+from photofinish.frameworks._common.trainer import Trainer
+from photofinish.frameworks._flax.model import STYLES, find, paths
 from photofinish.frameworks._flax.optimizers import SLOTS
 from photofinish.frameworks._flax.source import native_source
 from photofinish.frameworks._flax.weights import Place, places
 from photofinish.graph import Graph
-from photofinish.optimizers import Optimizer
 
 __all__ = ["Contestant", "native_source"]
 
-Words = Tuple[str, ...]  # the path of a leaf
 PROBES: Dict[str, Callable[..., Any]] = {  # as layers compute them
     "matmul": lambda a, b: a @ b,
     "multiply": lambda a, b: a * b,
@@ -51,99 +45,17 @@ PROBES: Dict[str, Callable[..., Any]] = {  # as layers compute them
 }
 
 
-def _load(source: str, name: str) -> Any:
-    """Source as a module that tracebacks can read."""
-    module: Any = types.ModuleType(name.strip("<>"))
-    sys.modules[module.__name__] = module
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec"), vars(module))
-    return module
+class Contestant(Trainer):
+    """JAX in mode "jit" (flax.nnx) or "plain": both are compiled by jax.jit, whole step and whole inference. A handle
+    is the number of a leaf in the tree of weights."""
 
-
-def _words(path: Tuple[Any, ...]) -> Words:
-    """A path in a tree, whatever its nodes call their keys."""
-    return tuple(str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path)
-
-
-def _paths(tree: Any) -> List[Words]:
-    return [_words(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
-
-
-def _find(paths: List[Words], wanted: Tuple[Words, ...], after: str = "") -> Optional[int]:
-    """The leaf at one of those paths: from the root, or behind the first node that is called `after`."""
-    for number, words in enumerate(paths):
-        begin = words.index(after) + 1 if after in words else 0
-        if (begin or not after) and any(words[begin:begin + len(path)] == path for path in wanted):
-            return number
-    return None
-
-
-class Flax:
-    """The model as flax.nnx modules. `weights` and `memory`: the shapes of the model's arrays and the optimizer's."""
-
-    counts_population = True  # in the running variance
-
-    def __init__(self, graph: Graph, optimizer: Optional[Optimizer], dtype: Any) -> None:
-        from flax import nnx  # not at the top: plain JAX does without
-        self.nnx = nnx
-        self.module = _load(native_source(graph, optimizer), "<photofinish_flax_{}>".format(graph.digest[:12]))
-        found = nnx.eval_shape(self.module.build)
-        self.model, updater = found if isinstance(found, tuple) else (found, None)
-        if dtype != np.float32:  # what flax.nnx made its arrays of, and nnx.Embed would turn them back to
-            self.model.set_attributes(dtype=dtype, raise_if_not_found=False)
-        self.weights, self.memory = nnx.state(self.model), nnx.state(updater) if updater is not None else ()
-        if updater is not None:
-            self.train_step, self.infer = self.module.compiled(self.model, updater)
-        else:
-            self.train_step, self.infer = None, self.module.compiled(self.model)
-        self.gradients = jax.jit(self._gradients)
-
-    def paths(self, name: str, place: Place) -> Tuple[Words, ...]:
-        return (place.path,) + place.aliases
-
-    def _gradients(self, weights: Any, *batch: Any) -> Any:
-        model = self.nnx.merge(self.nnx.graphdef(self.model), weights)
-        (loss, outputs), found = self.nnx.value_and_grad(self.module.training_loss, has_aux=True)(model, *batch)
-        return loss, outputs, found, self.nnx.state(model)
-
-
-class Plain:
-    """The model as functions of dictionaries."""
-
-    counts_population = False
-
-    def __init__(self, graph: Graph, optimizer: Optional[Optimizer], dtype: Any) -> None:
-        self.module = _load(plain.native_source(graph, optimizer), "<photofinish_jax_{}>".format(graph.digest[:12]))
-        self.weights = jax.eval_shape(self.module.initial, jax.random.key(0))
-        trains = hasattr(self.module, "train_step")
-        self.memory = jax.eval_shape(self.module.OPTIMIZER.init, self.weights["parameters"]) if trains else ()
-        self.train_step, self.infer = getattr(self.module, "train_step", None), self.module.infer
-        self.gradients = jax.jit(self._gradients)
-
-    def paths(self, name: str, place: Place) -> Tuple[Words, ...]:
-        return (({"parameter": "parameters", "state": "statistics"}[name.split("/")[0]],) + place.path,)
-
-    def _gradients(self, weights: Any, *batch: Any) -> Any:
-        key, used = jax.random.split(weights["key"])
-        (loss, (outputs, _)), found = jax.value_and_grad(self.module.training_loss, has_aux=True)(
-            weights["parameters"], weights["statistics"], used, *batch)
-        return loss, outputs, {"parameters": found}, dict(weights, key=key)
-
-
-STYLES: Dict[str, Any] = {"jit": Flax, "plain": Plain}
-
-
-class Contestant(frameworks.Contestant):
-    """JAX in mode "jit" (flax.nnx) or "plain": both are compiled by jax.jit, whole step and whole inference."""
+    title = "JAX"
+    modes = tuple(STYLES)
+    precisions = ("float32", "float64")
+    devices = on_jax.PLATFORMS
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode not in STYLES:
-            raise Unsupported("JAX has no mode {}: {}".format(setup.mode, ", ".join(STYLES)))
-        if setup.options:
-            raise Unsupported("JAX has no option {}".format(", ".join(setup.options)))
-        if setup.precision not in ("float32", "float64"):
-            raise Unsupported("no precision {} here".format(setup.precision))
         self.device = on_jax.prepare(jax, setup)
         self.dtype = np.dtype(setup.precision)
         self.operations: Dict[str, Any] = {}  # the probes that were used
@@ -156,34 +68,29 @@ class Contestant(frameworks.Contestant):
             batch_norm="the running variance takes n in training (flax.nnx); converted when read or used"
             if self.setup.mode == "jit" else "as the graph says")
 
-    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
-        self.graph, self.batch, self.optimizer = graph, batch, optimizer
+    def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         self.style = STYLES[self.setup.mode](graph, optimizer, self.dtype)
-        self.orders = feature_orders(graph)
-        self.variances = SampleVariances(graph, batch, trains=optimizer is not None)
         if not self.style.counts_population:
             self.variances.terms.clear()
-        self.steps = 0
-        self.settled = True
-        self._locate()
+        self.places, self.orders = places(graph), feature_orders(graph)
         self.weights, self.memory = (self._zeros(tree) for tree in (self.style.weights, self.style.memory))
-
-    def _locate(self) -> None:
-        """Which leaf of the two trees is which array of the graph."""
-        weights, memory = _paths(self.style.weights), _paths(self.style.memory)
-        self.places = places(self.graph)
-        self.leaves: Dict[str, int] = {}
-        for name, place in self.places.items():
-            number = _find(weights, self.style.paths(name, place))
-            assert number is not None, name
-            self.leaves[name] = number
-        named = {name.split("/", 1)[1]: place for name, place in self.places.items() if name.startswith("parameter/")}
-        slots = self.optimizer.slots if self.optimizer is not None else ()
-        found = {(slot, name): _find(memory, (place.path,) + place.aliases, after=SLOTS[slot])
-                 for name, place in named.items() for slot in slots}
+        memory = paths(self.style.memory)
+        found = {(slot, name): find(memory, self._place(name).everywhere, after=SLOTS[slot])
+                 for name in graph.parameters for slot in (optimizer.slots if optimizer is not None else ())}
         self.slots = {key: number for key, number in found.items() if number is not None}  # no momentum, no velocity
         self.counters = [number for number, leaf in enumerate(jax.tree.leaves(self.style.memory))
                          if leaf.shape == () and jnp.issubdtype(leaf.dtype, jnp.integer)]
+        return self._located(self.places, self.style.weights)
+
+    def _place(self, parameter: str) -> Place:
+        return self.places["parameter/" + parameter]
+
+    def _located(self, wanted: Iterable[str], tree: Any) -> Dict[str, int]:
+        """Which leaf of a tree is which of those arrays of the graph."""
+        known = paths(tree)
+        found = {name: find(known, self.style.paths(name, self.places[name])) for name in wanted}
+        assert None not in found.values(), found
+        return found  # type: ignore[return-value]
 
     def _zeros(self, tree: Any) -> Any:
         """A tree of those shapes: zeros, and a random key of its own for every layer that has one."""
@@ -203,76 +110,43 @@ class Contestant(frameworks.Contestant):
             leaves[number] = np.array(value, self._dtype(leaves[number].dtype), order="C")
         return jax.tree.unflatten(structure, jax.device_put(leaves, self.device))
 
-    def put(self, arrays: Arrays) -> None:
+    def _store(self, arrays: Arrays) -> None:
         """Leaves of the same types, so that compiled code stays valid."""
-        self.steps = int(arrays.get("step", 0))
         self.weights = self._replaced(self.weights, {
-            number: self.places[name].layout.native(arrays[name]) for name, number in self.leaves.items()})
+            self.handles[name]: self.places[name].layout.native(array) for name, array in arrays.items()})
+
+    def _store_slots(self, arrays: Arrays) -> None:
         memory: Dict[int, Any] = dict.fromkeys(self.counters, self.steps)
         for (slot, name), number in self.slots.items():
-            place, given = self.places["parameter/" + name], arrays.get("{}/{}".format(slot, name))
+            place, given = self._place(name), arrays.get("{}/{}".format(slot, name))
             memory[number] = np.zeros(place.shape) if given is None else place.layout.native(given)
         self.memory = self._replaced(self.memory, memory)
-        self._begin(arrays)
 
-    def _begin(self, arrays: Arrays) -> None:
-        self.variances.begin(arrays, self.steps)
-        self.settled = True
-
-    def get(self) -> Arrays:
-        weights, memory = jax.tree.leaves(self.weights), jax.tree.leaves(self.memory)
-        arrays = {name: self._canonical(self.places[name], weights[number]) for name, number in self.leaves.items()}
-        arrays.update({"{}/{}".format(slot, name): self._canonical(self.places["parameter/" + name], memory[number])
-                       for (slot, name), number in self.slots.items()})
-        arrays.update(self.variances.canonical(arrays, self.steps))
-        return dict(arrays, step=np.array(self.steps, np.int64))
-
-    def _canonical(self, place: Place, leaf: Any) -> np.ndarray:
-        return np.array(place.layout.canonical(np.asarray(leaf)), order="C")
-
-    def _settle(self) -> None:
-        """Before inference that follows training: the model itself gets the variances of the graph's convention."""
+    def _values(self, names: Iterable[str]) -> Arrays:
         leaves = jax.tree.leaves(self.weights)
-        found = {name: self._canonical(self.places[name], leaves[self.leaves[name]]) for name in self.variances.terms}
-        found = self.variances.canonical(found, self.steps)
-        if found:
-            self.weights = self._replaced(self.weights, {self.leaves[name]: values for name, values in found.items()})
-        self._begin(found)
+        return {name: _canonical(self.places[name], leaves[self.handles[name]]) for name in names}
 
-    def feed(self, arrays: Arrays) -> Tuple[Any, ...]:
-        """Arrays in the order of the step's arguments: inputs, then the targets that are there."""
-        given = [np.array(to_native(arrays[name], spec), self._dtype(arrays[name].dtype), order="C")
-                 for name, spec in self.graph.inputs + self.graph.targets if name in arrays]
-        return tuple(jax.device_put(given, self.device))
+    def _slot_values(self) -> Arrays:
+        leaves = jax.tree.leaves(self.memory)
+        return {"{}/{}".format(slot, name): _canonical(self._place(name), leaves[number])
+                for (slot, name), number in self.slots.items()}
 
-    def train_step(self, batch: Tuple[Any, ...]) -> Any:
-        if self.style.train_step is None:
-            raise Unsupported("no training without an optimizer and a loss")
+    def _fed(self, array: np.ndarray, spec: Any) -> Any:
+        values = np.array(to_native(array, spec), self._dtype(array.dtype), order="C")
+        return jax.device_put(values, self.device)
+
+    def _train(self, batch: Tuple[Any, ...]) -> Any:
         loss, self.weights, self.memory = self.style.train_step(self.weights, self.memory, *batch)
-        self.steps += 1
-        self.settled = False
         return loss
 
-    def infer(self, batch: Tuple[Any, ...]) -> Any:
-        if not self.settled:
-            self._settle()
-        return self.style.infer(self.weights, *batch[:len(self.graph.inputs)])
+    def _infer(self, inputs: Tuple[Any, ...]) -> Any:
+        return self.style.infer(self.weights, *inputs)
 
-    def gradients(self, batch: Tuple[Any, ...]) -> Arrays:
-        if not self.graph.losses:
-            raise Unsupported("no gradients without a loss")
-        loss, outputs, found, after = self.style.gradients(self.weights, *batch)
-        kept = set(self.leaves.values())  # a pass in training mode moves statistics, too, and is not a step
-        before, structure = jax.tree.flatten(self.weights)
-        self.weights = jax.tree.unflatten(structure, [
-            old if number in kept else new for number, (old, new) in enumerate(zip(before, jax.tree.leaves(after)))])
-        paths, leaves = _paths(found), jax.tree.leaves(found)
-        arrays = {}
-        for name, place in self.places.items():
-            if name.startswith("parameter/"):
-                number = _find(paths, self.style.paths(name, place))
-                assert number is not None, name
-                arrays["gradient/" + name.split("/", 1)[1]] = self._canonical(place, leaves[number])
+    def _backward(self, batch: Tuple[Any, ...]) -> Arrays:
+        loss, outputs, found, self.weights = self.style.gradients(self.weights, *batch)
+        leaves, parameters = jax.tree.leaves(found), ["parameter/" + name for name in self.graph.parameters]
+        arrays = {name.replace("parameter", "gradient", 1): _canonical(self.places[name], leaves[number])
+                  for name, number in self._located(parameters, found).items()}
         return dict(arrays, loss=np.asarray(loss), **self.read(outputs))
 
     def wait(self, handle: Any) -> None:
@@ -282,9 +156,9 @@ class Contestant(frameworks.Contestant):
     def read(self, handle: Any) -> Arrays:
         if _is_loss(handle):
             return {"loss": np.asarray(handle)}
-        outputs = handle if isinstance(handle, tuple) else (handle,)
-        return {"output/" + name: to_canonical(np.asarray(value), self.graph.spec(name), self.orders.get(name))
-                for name, value in zip(self.graph.outputs, outputs) if value is not None}
+        named = {key.partition("/")[2]: np.asarray(value) for key, value in self._named(handle).items()}
+        return {"output/" + name: to_canonical(values, self.graph.spec(name), self.orders.get(name))
+                for name, values in named.items()}
 
     def device_memory(self) -> Optional[Dict[str, int]]:
         return on_jax.device_memory(self.device)
@@ -315,6 +189,10 @@ class Contestant(frameworks.Contestant):
 
     def _shape(self, spec: Any) -> Any:
         return jax.ShapeDtypeStruct((self.batch,) + native_shape(spec), self._dtype(np.dtype(spec.dtype)))
+
+
+def _canonical(place: Place, leaf: Any) -> np.ndarray:
+    return np.array(place.layout.canonical(np.asarray(leaf)), order="C")
 
 
 def _is_loss(handle: Any) -> bool:

@@ -47,6 +47,7 @@ class Contestant(TrainedContestant):
     library = keras
     title = "Keras on JAX"
     backend = "jax"
+    devices = on_jax.PLATFORMS
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

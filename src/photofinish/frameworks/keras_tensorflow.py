@@ -44,6 +44,7 @@ class Contestant(TrainedContestant):
     library = keras
     title = "Keras on TensorFlow"
     backend = "tensorflow"
+    devices = ("cpu", "cuda")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -45,11 +45,10 @@ class Contestant(TrainedContestant):
     library = keras
     title = "Keras on PyTorch"
     backend = "torch"
+    devices = ("cpu", "cuda")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.device.split(":")[0] not in ("cpu", "cuda"):
-            raise Unsupported("Keras on PyTorch runs on cpu or cuda here, not {}".format(setup.device))
         self.device = torch.device(setup.device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise Unsupported("this PyTorch ({}) sees no CUDA device".format(torch.__version__))

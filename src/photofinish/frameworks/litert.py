@@ -27,7 +27,7 @@ import ai_edge_litert
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Setup
 from photofinish.frameworks._common import on_tensorflow
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
 from photofinish.frameworks._common.engine import Engine
@@ -63,9 +63,6 @@ class Contestant(Engine):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.options or setup.device != "cpu":
-            raise Unsupported("litert takes no options and runs on the cpu here, not {} on {}".format(
-                setup.options, setup.device))
         self.threads = setup.threads if setup.regime == "matched" else None
 
     def facts(self) -> Dict[str, Any]:
@@ -75,8 +72,8 @@ class Contestant(Engine):
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         super().build(graph, batch, optimizer)
         on_tensorflow.prepare(self._tensorflow, self.setup)
-        printed = execute(source.native_source(graph, None), "<photofinish_litert_{}>".format(graph.digest[:12]))
-        self.keras, self.function = printed["model"], printed["infer"]
+        printed = execute(source.native_source(graph, None), "litert", graph)
+        self.keras, self.function = printed.model, printed.infer
         self.places = places(graph, self.keras)
         self.orders = feature_orders(graph)
 

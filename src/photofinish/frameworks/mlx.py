@@ -16,24 +16,23 @@ step. Mode compile is mx.compile of the whole step, and of inference. On Linux M
 CUDA were never run and are left out. The writing is in _mlx/.
 """
 
-import linecache
-import sys
-import types
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import mlx.core as mx
 import numpy as np
 from mlx import nn
 from mlx import optimizers as native_optimizers
 
-from photofinish import frameworks, optimizers
+from photofinish import optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
+from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.population import PopulationVariances
+from photofinish.frameworks._common.trainer import Slot, Trainer
 from photofinish.frameworks._mlx.source import native_source
-from photofinish.frameworks._mlx.weights import Place, places
+from photofinish.frameworks._mlx.weights import places
 from photofinish.graph import Graph
 
 __all__ = ["Contestant", "native_source"]
@@ -46,16 +45,6 @@ PROBES: Dict[str, Callable[..., Any]] = {
 }
 
 
-def _load(graph: Graph) -> Any:
-    """The source of a graph as a module that tracebacks can read."""
-    source, name = native_source(graph), "<photofinish_mlx_{}>".format(graph.digest[:12])
-    module: Any = types.ModuleType(name[1:-1])
-    sys.modules[module.__name__] = module
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec"), vars(module))
-    return module
-
-
 def _optimizer(rule: optimizers.Optimizer) -> Any:
     if isinstance(rule, optimizers.SGD):
         return native_optimizers.SGD(rule.learning_rate, momentum=rule.momentum)
@@ -63,26 +52,24 @@ def _optimizer(rule: optimizers.Optimizer) -> Any:
                                   bias_correction=True)
 
 
-def _holder(tree: Any, path: Tuple[str, ...]) -> Any:
-    """The dictionary that has the last word of a path: modules, and an optimizer's state, are dictionaries."""
+Handle = Tuple[Any, str]  # a module's dictionary, or one of an optimizer's state, and the key of an array in it
+
+
+def _handle(tree: Any, path: Tuple[str, ...]) -> Handle:
     for word in path[:-1]:
         tree = tree[word]
-    return tree
+    return tree, path[-1]
 
 
-class Contestant(frameworks.Contestant):
+class Contestant(Trainer):
     """MLX in mode "eager" or "compile", on the CPU."""
+
+    title = "MLX"
+    modes = ("eager", "compile")
+    convention = PopulationVariances
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode not in ("eager", "compile"):
-            raise Unsupported("MLX has no mode {}: eager, compile".format(setup.mode))
-        if setup.options:
-            raise Unsupported("MLX has no option {}".format(", ".join(setup.options)))
-        if setup.precision != "float32":
-            raise Unsupported("MLX trains in float32 here, not {}".format(setup.precision))
-        if setup.device != "cpu":
-            raise Unsupported("MLX runs on cpu here, not {}".format(setup.device))
         self.flushed = setup.regime == "matched" and denormals.flush()  # before a thread is made, which inherits it
         mx.set_default_device(mx.cpu)
         mx.random.seed(setup.seed)
@@ -93,14 +80,11 @@ class Contestant(frameworks.Contestant):
                 "denormals": "flushed through the C library" if self.flushed else "as they come",
                 "adam": "mlx.optimizers': in float32 its 1 - 0.999 is off by 1e-5, an update by half as much"}
 
-    def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
-        source = _load(graph)
-        self.graph, self.rule = graph, optimizer
+    def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
+        source = execute(native_source(graph), "mlx", graph)
         self.model, self.places, self.orders = source.Model(), places(graph), feature_orders(graph)
         self.optimizer = _optimizer(optimizer or optimizers.SGD())
         self.optimizer.init(self.model.trainable_parameters())
-        self.variances = PopulationVariances(graph, batch, trains=optimizer is not None)
-        self.steps, self.settled = 0, True
         self.recorded: Dict[str, int] = Counter()  # how often Python ran each of the functions that MLX records
         differentiated: Any = nn.value_and_grad(self.model, source.training_loss) if graph.losses else None
 
@@ -117,11 +101,7 @@ class Contestant(frameworks.Contestant):
             return loss, self._named(outputs), gradients
 
         self.calls = {function.__name__: self._in_mode(function) for function in (train_step, infer, backward)}
-
-    def _named(self, outputs: Any) -> Dict[str, Any]:
-        """The outputs that there are: some exist in training only."""
-        values = outputs if isinstance(outputs, tuple) else (outputs,)
-        return {name: value for name, value in zip(self.graph.outputs, values) if value is not None}
+        return {name: _handle(self.model, place.path) for name, place in self.places.items()}
 
     def _in_mode(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any) -> Any:
@@ -132,56 +112,30 @@ class Contestant(frameworks.Contestant):
         return mx.compile(counted, inputs=state, outputs=state) if self.setup.mode == "compile" else counted
 
     def put(self, arrays: Arrays) -> None:
-        for name, place in self.places.items():
-            self._store(self.model, place, place.path, arrays[name])
-        self.steps = int(arrays.get("step", 0))
-        self.optimizer.state["step"] = mx.array(self.steps, mx.uint64)
-        for key, name, slot in self._slots():
-            place = self.places["parameter/" + name]
-            given = arrays.get(key, np.zeros(place.layout.shape, np.float32))
-            self._store(self.optimizer.state, place, place.path + (slot,), given)
+        super().put(arrays)
         self._evaluate()
-        self._begin(arrays)
 
-    def _store(self, tree: Any, place: Place, path: Tuple[str, ...], array: np.ndarray) -> None:
-        values = np.array(place.layout.native(array), np.float32, order="C")
-        _holder(tree, path)[path[-1]] = mx.array(values)
+    def _read(self, name: str, handle: Handle) -> np.ndarray:
+        tree, key = handle
+        return np.array(self.places[name].layout.canonical(np.array(tree[key])), order="C")
 
-    def _slots(self) -> List[Tuple[str, str, str]]:
-        """(canonical name, parameter, MLX's slot); without momentum MLX keeps no velocity."""
-        if self.rule is None or getattr(self.rule, "momentum", 1) == 0:
-            return []
-        return [("{}/{}".format(slot, name), name, SLOTS[slot])
-                for name in self.graph.parameters for slot in self.rule.slots]
+    def _write(self, name: str, handle: Handle, array: np.ndarray) -> None:
+        tree, key = handle
+        tree[key] = mx.array(np.array(self.places[name].layout.native(array), np.float32, order="C"))
 
-    def _begin(self, arrays: Arrays) -> None:
-        self.variances.begin(arrays, self.steps)
-        self.settled = True
+    def _slots(self) -> Iterator[Slot]:
+        if self.rule is None or getattr(self.rule, "momentum", 1) == 0:  # without momentum MLX keeps no velocity
+            return
+        for name in self.graph.parameters:
+            for slot in self.rule.slots:
+                path = self.places["parameter/" + name].path + (SLOTS[slot],)
+                yield slot, name, _handle(self.optimizer.state, path), 1.0
 
-    def get(self) -> Arrays:
-        arrays = {name: self._canonical(self.model, place, place.path) for name, place in self.places.items()}
-        for key, name, slot in self._slots():
-            place = self.places["parameter/" + name]
-            arrays[key] = self._canonical(self.optimizer.state, place, place.path + (slot,))
-        arrays.update(self.variances.canonical(arrays, self.steps))
-        return dict(arrays, step=np.array(self.steps, np.int64))
+    def _count(self) -> None:
+        self.optimizer.state["step"] = mx.array(self.steps, mx.uint64)
 
-    def _canonical(self, tree: Any, place: Place, path: Tuple[str, ...]) -> np.ndarray:
-        return np.array(place.layout.canonical(np.array(_holder(tree, path)[path[-1]])), order="C")
-
-    def _settle(self) -> None:
-        """Before inference that follows training: the model itself gets the variances of the graph's convention."""
-        found = {name: self._canonical(self.model, self.places[name], self.places[name].path)
-                 for name in self.variances.terms}
-        found = self.variances.canonical(found, self.steps)
-        for name, values in found.items():
-            self._store(self.model, self.places[name], self.places[name].path, values)
-        self._begin(found)
-
-    def feed(self, arrays: Arrays) -> Tuple[Any, ...]:
-        """Arrays in the order of the step's arguments: inputs, then the targets that are there."""
-        return tuple(mx.array(np.array(to_native(arrays[name], spec), order="C"))
-                     for name, spec in self.graph.inputs + self.graph.targets if name in arrays)
+    def _fed(self, array: np.ndarray, spec: Any) -> Any:
+        return mx.array(np.array(to_native(array, spec), order="C"))
 
     def _mode(self, training: bool) -> None:
         if self.model.training != training:  # asked at each step, not set: setting it walks over every module
@@ -190,37 +144,27 @@ class Contestant(frameworks.Contestant):
     def _evaluate(self, *handles: Any) -> None:
         mx.eval(*handles, self.model.state, self.optimizer.state)
 
-    def train_step(self, batch: Tuple[Any, ...]) -> Any:
-        if self.rule is None or not self.graph.losses:
-            raise Unsupported("no training without an optimizer and a loss")
+    def _train(self, batch: Tuple[Any, ...]) -> Any:
         self._mode(training=True)
         loss = self.calls["train_step"](*batch)
         self._evaluate(loss)
-        self.steps += 1
-        self.settled = False
         return loss
 
-    def infer(self, batch: Tuple[Any, ...]) -> Any:
-        if not self.settled:
-            self._settle()
+    def _infer(self, inputs: Tuple[Any, ...]) -> Any:
         self._mode(training=False)
-        outputs = self.calls["infer"](*batch[:len(self.graph.inputs)])
+        outputs = self.calls["infer"](*inputs)
         mx.eval(outputs)
         return outputs
 
-    def gradients(self, batch: Tuple[Any, ...]) -> Arrays:
-        if not self.graph.losses:
-            raise Unsupported("no gradients without a loss")
+    def _backward(self, batch: Tuple[Any, ...]) -> Arrays:
         self._mode(training=True)
-        paths = [place.path for name, place in self.places.items() if name.startswith("state/")]
-        before = [_holder(self.model, path)[path[-1]] for path in paths]
         loss, outputs, found = self.calls["backward"](*batch)
         self._evaluate(loss, outputs, found)
-        for path, value in zip(paths, before):  # a pass in training mode moves statistics, and is not a step
-            _holder(self.model, path)[path[-1]] = value
-        named = ((name, self.places["parameter/" + name]) for name in self.graph.parameters)
-        return dict({"gradient/" + name: self._canonical(found, place, place.path) for name, place in named},
-                    loss=np.array(loss), **self.read(outputs))
+        arrays = {}
+        for name in self.graph.parameters:
+            key = "parameter/" + name
+            arrays["gradient/" + name] = self._read(key, _handle(found, self.places[key].path))
+        return dict(arrays, loss=np.array(loss), **self.read(outputs))
 
     def wait(self, handle: Any) -> None:
         """A step returns when mx.eval has computed it."""
@@ -228,8 +172,9 @@ class Contestant(frameworks.Contestant):
     def read(self, handle: Any) -> Arrays:
         if not isinstance(handle, dict):
             return {"loss": np.array(handle)}
-        return {"output/" + name: to_canonical(np.array(value), self.graph.spec(name), self.orders.get(name))
-                for name, value in handle.items()}
+        found = {key.partition("/")[2]: np.array(value) for key, value in handle.items()}
+        return {"output/" + name: to_canonical(values, self.graph.spec(name), self.orders.get(name))
+                for name, values in found.items()}
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:

@@ -40,13 +40,14 @@ class Contestant(OnnxEngine):
     """ONNX Runtime with its default execution mode, one operator after the other."""
 
     title = "ONNX Runtime"
+    options = ("optimization",)
+    devices = tuple(PROVIDERS)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        options = dict(setup.options)
-        self.level = options.pop("optimization", "all")
-        if options or self.level not in LEVELS:
-            raise Unsupported("onnxruntime takes optimization={}, not {}".format(" or ".join(LEVELS), setup.options))
+        self.level = setup.options.get("optimization", "all")
+        if self.level not in LEVELS:
+            raise Unsupported("onnxruntime takes optimization={}, not {}".format(" or ".join(LEVELS), self.level))
         kind, _, number = setup.device.partition(":")
         if PROVIDERS.get(kind) not in onnxruntime.get_available_providers():
             raise Unsupported("this ONNX Runtime has no device {}: it has {}".format(

@@ -22,7 +22,7 @@ import numpy as np
 import onnx
 import openvino
 
-from photofinish.frameworks import Setup, Unsupported
+from photofinish.frameworks import Setup
 from photofinish.frameworks._onnx.engine import OnnxEngine
 from photofinish.frameworks._onnx.use import Arrays, Operation, Program
 
@@ -38,9 +38,6 @@ class Contestant(OnnxEngine):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.options or setup.device != "cpu":
-            raise Unsupported("openvino takes no options and runs on the cpu here, not {} on {}".format(
-                setup.options, setup.device))
         self.core = openvino.Core()
         self.settings: Dict[str, Any] = {}
         if setup.regime == "matched":

@@ -26,8 +26,9 @@ import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import on_tensorflow
+from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.modes import find, names
-from photofinish.frameworks._keras.base import CONVENTIONS, KerasContestant, execute
+from photofinish.frameworks._keras.base import CONVENTIONS, KerasContestant
 from photofinish.frameworks._keras.source import native_source
 from photofinish.graph import Graph
 from photofinish.optimizers import SGD, Optimizer
@@ -49,6 +50,7 @@ class Contestant(KerasContestant):
     backend = "tensorflow"
     modes = names("tensorflow")
     precisions = ("float32", "float64")
+    devices = ("cpu", "cuda")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -70,9 +72,8 @@ class Contestant(KerasContestant):
         self.mode.renew(self)
 
     def _make(self, shipped: str) -> None:
-        self.native = execute(native_source(self.graph, self.optimizer, self.mode.written, shipped),
-                              "<keras {}{} {}>".format(self.setup.mode, " shipped" if shipped else "",
-                                                       self.graph.digest[:12]))
+        source = native_source(self.graph, self.optimizer, self.mode.written, shipped)
+        self.native = vars(execute(source, self.writer("tensorflow", shipped), self.graph))
         self.model = self.native["model"]
         self.updater = self.native.get("optimizer")
         if self.setup.precision == "float64" and self.updater is not None and isinstance(self.optimizer, SGD):

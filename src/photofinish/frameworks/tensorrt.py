@@ -67,13 +67,11 @@ class Contestant(OnnxEngine):
     """TensorRT in float32: in a matched race without the TF32 that it takes by itself."""
 
     title = "TensorRT"
+    devices = ("cuda",)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        kind, _, number = setup.device.partition(":")
-        if setup.options or kind != "cuda":
-            raise Unsupported("tensorrt takes no options and runs on cuda, not {} on {}".format(
-                setup.options, setup.device))
+        number = setup.device.partition(":")[2]
         error, count = cuda.cudaGetDeviceCount()
         if error != cuda.cudaError_t.cudaSuccess or int(number or 0) >= count:
             raise Unsupported("TensorRT finds no device {} here ({})".format(setup.device, error))

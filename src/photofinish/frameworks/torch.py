@@ -26,23 +26,23 @@ So `photofinish show --as torch` prints the very code that races. The writing is
 _torch/modes/.
 """
 
-import linecache
-import sys
-import types
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from photofinish import frameworks, optimizers
+from photofinish import optimizers
 from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
-from photofinish.frameworks._common.modes import find
+from photofinish.frameworks._common.execution import execute
+from photofinish.frameworks._common.modes import find, names
+from photofinish.frameworks._common.population import PopulationVariances
+from photofinish.frameworks._common.trainer import Slot, Trainer
 from photofinish.frameworks._torch.shipped import Shipped
 from photofinish.frameworks._torch.source import native_source
-from photofinish.frameworks._torch.weights import Place, places
-from photofinish.graph import Graph, Node
+from photofinish.frameworks._torch.weights import places
+from photofinish.graph import Graph
 
 __all__ = ["Contestant", "native_source"]
 
@@ -68,53 +68,12 @@ def _ask(path: str) -> Any:
     return found() if callable(found) else found
 
 
-def _load(graph: Graph, filename: str) -> Any:
-    """The source of a graph as a module that tracebacks and compilers can read."""
-    source = native_source(graph)
-    module: Any = types.ModuleType(filename[1:-1])
-    sys.modules[module.__name__] = module
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), vars(module))
-    return module
-
-
 def _optimizer(optimizer: optimizers.Optimizer, parameters: Any) -> Any:
     """torch.optim's own; whether it loops or uses foreach or fused kernels is left to PyTorch."""
     if isinstance(optimizer, optimizers.SGD):
         return torch.optim.SGD(parameters, lr=optimizer.learning_rate, momentum=optimizer.momentum)
     return torch.optim.Adam(parameters, lr=optimizer.learning_rate, betas=(optimizer.beta1, optimizer.beta2),
                             eps=optimizer.epsilon)
-
-
-class Batch(NamedTuple):
-    """A batch on the device; `all` has the targets behind the inputs."""
-
-    inputs: Tuple[Any, ...]
-    all: Tuple[Any, ...]
-
-
-class Population:
-    """The running variance of a BatchNorm that the graph keeps as the population's (n) where PyTorch keeps the
-    sample's (n - 1). Both decay from the one that was put, so they differ by n / (n - 1) in the rest alone."""
-
-    def __init__(self, node: Node, graph: Graph, batch: int, tensors: Dict[str, Any], place: Place) -> None:
-        (spec,) = graph.input_specs(node)
-        self.count = batch * int(np.prod(spec.shape)) // spec.size("C")
-        self.momentum = node.layer.momentum  # type: ignore[attr-defined]
-        self.variance = tensors[place.path]
-        self.updates = tensors[place.path.rpartition(".")[0] + ".num_batches_tracked"]
-
-    def begin(self) -> None:
-        """From here on, updates count from the present variance."""
-        self.start = self.variance.clone().double()
-        self.updates.zero_()
-
-    def settle(self) -> None:
-        """Turns what training has added since `begin` into the population's."""
-        if int(self.updates):
-            kept = self.momentum ** int(self.updates) * self.start
-            self.variance.copy_(kept + (self.variance.double() - kept) * (self.count - 1) / self.count)
-            self.begin()
 
 
 def _array(tensor: Any) -> np.ndarray:
@@ -128,21 +87,24 @@ def _gradient(parameter: Any) -> np.ndarray:
     return _array(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
 
 
-class Contestant(frameworks.Contestant):
+class Contestant(Trainer):
     """The loss, inference and the audit's probes run as the mode says, the optimizer as torch.optim ships it."""
+
+    title = "torch"
+    modes = names("torch")
+    options = ("layout", "build")
+    precisions = tuple(FLOATS)
+    devices = ("cpu", "cuda")
+    convention = PopulationVariances
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.mode = find("torch", setup.mode)(torch, setup)
-        options = dict(setup.options)
-        self.layout = options.pop("layout", "contiguous")
-        self.shipped = Shipped(options.pop("build"), setup.names) if "build" in options else None
-        if options or self.layout not in ("contiguous", "channels_last"):
-            raise Unsupported("torch takes layout=contiguous or channels_last, not {}".format(setup.options))
-        if setup.precision not in FLOATS:
-            raise Unsupported("torch trains in float32 or float64 here, not {}".format(setup.precision))
-        if setup.device.split(":")[0] not in ("cpu", "cuda"):
-            raise Unsupported("torch runs on cpu or cuda here, not {}".format(setup.device))
+        self.trains = self.mode.trains
+        self.layout = setup.options.get("layout", "contiguous")
+        if self.layout not in ("contiguous", "channels_last"):
+            raise Unsupported("torch takes layout=contiguous or channels_last, not {}".format(self.layout))
+        self.shipped = Shipped(setup.options["build"], setup.names) if "build" in setup.options else None
         self.device = torch.device(setup.device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise Unsupported("this PyTorch ({}) sees no CUDA device".format(torch.__version__))
@@ -160,91 +122,72 @@ class Contestant(frameworks.Contestant):
             optimizer="torch.optim with foreach and fused as PyTorch chooses", **self.mode.facts(),
             **(self.shipped.facts() if self.shipped else {}))
 
-    def build(self, graph: Graph, batch: int, optimizer: Optional[optimizers.Optimizer] = None) -> None:
-        self.graph = graph
-        self.batch = batch
-        self.rule = optimizer = optimizer if self.mode.trains else None
+    def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         self.memoryless = isinstance(optimizer, optimizers.SGD) and optimizer.momentum == 0  # no buffer in PyTorch
-        self.filename = "<photofinish_torch_{}>".format(graph.digest[:12])
-        source = _load(graph, self.filename)
-        model, self.places = source.Model(), places(graph)
+        source = execute(native_source(graph), "torch", graph)
+        self.filename = "<{}>".format(source.__name__)
+        model, found = source.Model(), places(graph)
         if self.shipped:
-            model, self.places = self.shipped.replace(model, graph)
+            model, found = self.shipped.replace(model, graph)
         self.model = model.to(self.device, self.dtype)
         if self.layout == "channels_last":
             self.model = self.model.to(memory_format=torch.channels_last)
         self.forward = self.mode.inference(self.model)
-        trained = graph.losses and self.mode.trains
-        self.objective: Any = self.mode.training(source.training_loss) if trained else None
+        self.objective: Any = self.mode.training(source.training_loss) if graph.losses and self.trains else None
         self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
         tensors = self.model.state_dict(keep_vars=True)
-        found = {name: tensors[place.path] for name, place in self.places.items()}
-        self.parameters = {name: each for name, each in found.items() if isinstance(each, torch.nn.Parameter)}
-        self.state = {name: each for name, each in found.items() if name not in self.parameters}
-        population = [(node, dict(node.state)["running_variance"]) for node in graph.nodes
-                      if getattr(node.layer, "running_variance", "") == "population"]
-        self.populations = [Population(node, graph, batch, tensors, self.places[name]) for node, name in population
-                            if name in self.places]
-        self.steps = 0
+        self.parameters = {name: tensors[place.path] for name, place in found.items()
+                           if isinstance(tensors[place.path], torch.nn.Parameter)}
+        self.places = {("parameter/" if name in self.parameters else "state/") + name: place
+                       for name, place in found.items()}
+        return {name: tensors[place.path] for name, place in self.places.items()}
 
     def differences(self) -> Differences:
         return [*self.mode.differences(), *(self.shipped.differences if self.shipped else ())]
 
     def put(self, arrays: Arrays) -> None:
-        """In place, so that compiled code stays valid."""
-        arrays = self.shipped.weights or arrays if self.shipped else arrays
-        with torch.no_grad():
-            for group, tensors in (("parameter/", self.parameters), ("state/", self.state)):
-                for name, tensor in tensors.items():
-                    self._store(tensor, name, arrays[group + name])
-            self.model.zero_grad()
-            for slot, name, tensor in self._slots():
-                key = slot + "/" + name
-                self._store(tensor, name, arrays[key]) if key in arrays else tensor.zero_()
+        super().put(self.shipped.weights or arrays if self.shipped else arrays)
+        self.model.zero_grad()
         self.mode.renew()
-        for population in self.populations:
-            population.begin()
-        self.steps = int(arrays.get("step", 0))
+
+    def _read(self, name: str, handle: Any) -> np.ndarray:
+        return self.places[name].canonical(_array(handle))
+
+    def _write(self, name: str, handle: Any, array: np.ndarray) -> None:
+        with torch.no_grad():
+            handle.copy_(self._tensor(self.places[name].native(array)))
+
+    def _count(self) -> None:
         if isinstance(self.rule, optimizers.Adam):
             for parameter in self.parameters.values():
                 self.optimizer.state[parameter]["step"] = self._step_count()
-
-    def _store(self, tensor: Any, name: str, array: np.ndarray) -> None:
-        """Puts what belongs to a parameter or state of that name into its own tensor, or into one like it."""
-        tensor.copy_(self._tensor(self.places[name].native(array)))
 
     def _step_count(self) -> Any:
         """Adam's own counter: a tensor since PyTorch 1.12."""
         return torch.tensor(float(self.steps)) if "foreach" in self.optimizer.defaults else self.steps
 
-    def _slots(self) -> Iterator[Tuple[str, str, Any]]:
-        """(slot, parameter name, tensor) of the optimizer, made with zeros where it is not there yet: a zero
-        momentum buffer takes the first gradient as it is, as PyTorch's missing one does."""
+    def _slots(self) -> Iterator[Slot]:
+        """Made with zeros where there is none: a zero momentum buffer takes the first gradient as it is, as PyTorch's
+        missing one does."""
         for slot in self.rule.slots if self.rule and not self.memoryless else ():
             for name, parameter in self.parameters.items():
                 state = self.optimizer.state[parameter]
                 if SLOTS[slot] not in state:
                     state[SLOTS[slot]] = torch.zeros_like(parameter.detach())
-                yield slot, name, state[SLOTS[slot]]
+                yield slot, name, state[SLOTS[slot]], 1.0
 
     def get(self) -> Arrays:
-        self._settle()
-        kept = [("parameter", name, _array(tensor)) for name, tensor in self.parameters.items()]
-        kept += [("state", name, _array(tensor)) for name, tensor in self.state.items()]
-        kept += [(slot, name, _array(tensor)) for slot, name, tensor in self._slots()]
-        if self.memoryless:
-            kept += [("velocity", name, _gradient(tensor)) for name, tensor in self.parameters.items()]
-        arrays = {group + "/" + name: self.places[name].canonical(array) for group, name, array in kept}
-        return dict(arrays, step=np.array(self.steps, np.int64))
+        arrays = super().get()
+        if self.memoryless:  # its velocity is the last gradient
+            arrays.update(self._gradients("velocity/"))
+        return arrays
 
-    def _settle(self) -> None:
-        for population in self.populations:
-            population.settle()
+    def _gradients(self, prefix: str) -> Arrays:
+        return {prefix + name: self.places["parameter/" + name].canonical(_gradient(parameter))
+                for name, parameter in self.parameters.items()}
 
-    def feed(self, arrays: Arrays) -> Batch:
-        inputs, targets = (tuple(self._tensor(arrays[name]) for name, _ in group if name in arrays)
-                           for group in (self.graph.inputs, self.graph.targets))
-        return Batch(inputs, inputs + targets)
+    def _fed(self, array: np.ndarray, spec: Any) -> Any:
+        return self._tensor(array)
 
     def _tensor(self, array: np.ndarray) -> Any:
         """A copy on the device: floats in the precision of the setup, integers as PyTorch's indices."""
@@ -253,42 +196,28 @@ class Contestant(frameworks.Contestant):
         image = self.layout == "channels_last" and tensor.dim() == 4
         return tensor.contiguous(memory_format=torch.channels_last) if image else tensor
 
-    def train_step(self, batch: Batch) -> Any:
-        if self.objective is None or self.rule is None:
-            raise self._refusal("step")
+    def _train(self, batch: Tuple[Any, ...]) -> Any:
         if not self.model.training:  # asked, not set, at each step: setting it walks over every module
             self.model.train()
         self.optimizer.zero_grad()
-        loss, _ = self.objective(self.model, *batch.all)
+        loss, _ = self.objective(self.model, *batch)
         loss.backward()
         self.optimizer.step()
-        self.steps += 1
         return loss
 
-    def infer(self, batch: Batch) -> Any:
+    def _infer(self, inputs: Tuple[Any, ...]) -> Any:
         if self.model.training:
-            self._settle()
             self.model.eval()
         with INFERENCE():
-            return self.forward(*batch.inputs)
+            return self.forward(*inputs)
 
-    def _refusal(self, what: str) -> Unsupported:
-        return Unsupported("torch:{} runs inference only".format(self.setup.mode) if not self.mode.trains else
-                           "no {} without a loss{}".format(what, " and an optimizer" if what == "step" else ""))
-
-    def gradients(self, batch: Batch) -> Arrays:
-        if self.objective is None:
-            raise self._refusal("gradients")
-        buffers = [buffer.clone() for buffer in self.model.buffers()]
+    def _backward(self, batch: Tuple[Any, ...]) -> Arrays:
         self.model.train()
         self.model.zero_grad()
-        loss, outputs = self.objective(self.model, *batch.all)
+        loss, outputs = self.objective(self.model, *batch)
         loss.backward()
-        arrays = {"gradient/" + name: self.places[name].canonical(_gradient(tensor))
-                  for name, tensor in self.parameters.items()}
+        arrays = self._gradients("gradient/")
         self.model.zero_grad()
-        for buffer, before in zip(self.model.buffers(), buffers):
-            buffer.copy_(before)
         return dict(arrays, loss=_array(loss), **self.read(outputs))
 
     def wait(self, handle: Any) -> None:
@@ -298,9 +227,7 @@ class Contestant(frameworks.Contestant):
     def read(self, handle: Any) -> Arrays:
         if torch.is_tensor(handle) and handle.dim() == 0:  # outputs have a batch axis, the loss has none
             return {"loss": _array(handle)}
-        outputs = (handle,) if torch.is_tensor(handle) else handle
-        return {"output/" + name: _array(tensor) for name, tensor in zip(self.graph.outputs, outputs)
-                if tensor is not None}
+        return {name: _array(tensor) for name, tensor in self._named(handle).items()}
 
     def device_memory(self) -> Optional[Dict[str, int]]:
         return on_torch.device_memory(torch, self.device)
@@ -322,12 +249,3 @@ class Contestant(frameworks.Contestant):
 
     def compilations(self) -> Optional[int]:
         return self.mode.compilations(self)  # type: ignore[no-any-return]
-
-    def kernels(self) -> List[str]:
-        """The oneDNN and cuDNN operators that one inference calls."""
-        zeros = {name: np.zeros((self.batch,) + spec.shape, spec.dtype) for name, spec in self.graph.inputs}
-        batch = self.feed(zeros)
-        with torch.autograd.profiler.profile() as profile:
-            self.wait(self.infer(batch))
-        names = {event.name for event in profile.function_events}
-        return sorted(name for name in names if "mkldnn" in name or "onednn" in name or "cudnn" in name)

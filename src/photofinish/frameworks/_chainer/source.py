@@ -7,26 +7,29 @@ from typing import List, Sequence
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._chainer.table import HELPERS, LOSSES, RULES
 from photofinish.frameworks._chainer.weights import native_name, native_path
 from photofinish.frameworks._common.classes import ClassWriter, module
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.forward import Native
 from photofinish.frameworks._common.scopes import owner
 from photofinish.graph import Graph, Node
 
+RULES, LOSSES, HELPERS = (gathered("_chainer", table) for table in ("RULES", "LOSSES", "HELPERS"))
+
 TIED = (layers.Linear, layers.Embedding)  # what may take another's weight, and give it
-LOOP = ("outputs = []",
-        "for x in F.separate(sequence, axis=1):",
-        "    carry, y = self.step(carry, x)",
-        "    outputs.append(y)",
-        "return carry, F.stack(outputs, axis=1)")
 
 
 class ChainWriter(ClassWriter):
     """Writes one graph in classes."""
 
     taken = {"F", "L", "Model"} | set(HELPERS)
-    begin = ("super().__init__()",)
+    title = "Chainer"
+    rules = RULES
+    loop = ("outputs = []",
+            "for x in F.separate(sequence, axis=1):",
+            "    carry, y = self.step(carry, x)",
+            "    outputs.append(y)",
+            "return carry, F.stack(outputs, axis=1)")
     call = "forward"
     training = "chainer.config.train"
 
@@ -50,18 +53,9 @@ class ChainWriter(ClassWriter):
     def attribute(self, name: str) -> str:
         return native_name(name)
 
-    def native(self, node: Node) -> Native:
-        kind = type(node.layer)
-        if kind is layers.Scan:
-            return Native("{self}({0}, {1})", self.looped(node, LOOP))
-        if kind not in RULES:
-            raise Unsupported("{} ({}): no form in Chainer".format(node.name, kind.__name__))
-        try:
-            found = RULES[kind](node.layer, *self.graph.input_specs(node))
-        except KeyError as axes:
-            raise Unsupported(
-                "{} ({}): no form in Chainer for axes {}".format(node.name, kind.__name__, axes)) from axes
-        if kind is layers.ConvTranspose and node.inputs[0] in dict(self.graph.inputs):
+    def ruled(self, node: Node) -> Native:
+        found = super().ruled(node)
+        if isinstance(node.layer, layers.ConvTranspose) and node.inputs[0] in dict(self.graph.inputs):
             # Deconvolution's backward fails in Chainer 7.8.1 where its input needs no gradient
             return found._replace(call=found.call.replace("{0}", "chainer.Variable({0})"))
         return found

@@ -1,12 +1,12 @@
 """Where the native model keeps the arrays of a graph: names that Chainer's links allow, and the rows of each gate."""
 
-import keyword
 import re
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
 from photofinish import layers
+from photofinish.frameworks._common.places import dotted, legal, walk
 from photofinish.graph import Graph, Node
 
 RESERVED = re.compile("""
@@ -25,14 +25,11 @@ GATES = {layers.LSTM: (0, 1, 2, 3), layers.GRU: (1, 0, 2)}  # Chainer's numbers 
 
 def native_name(name: str) -> str:
     """A name of the graph as one that is legal, and that neither a link nor the printed code uses itself."""
-    word = re.sub(r"\W", "_", name)
-    if RESERVED.match(word) or keyword.iskeyword(word):
-        return word + "_"
-    return word if word.isidentifier() else "_" + word
+    return legal(name, RESERVED)
 
 
 def native_path(name: str) -> str:
-    return ".".join(map(native_name, name.split(".")))
+    return dotted(name, native_name)
 
 
 class Place(NamedTuple):
@@ -51,22 +48,10 @@ class Place(NamedTuple):
 def places(graph: Graph) -> Dict[str, Place]:
     """"parameter/<name>" and "state/<name>" -> where it lives; a shared one is where its first node has it."""
     found: Dict[str, Place] = {}
-    for name, place in _places(graph):
-        found.setdefault(name, place)
+    for name, nodes, own in walk(graph):
+        scope = ".".join(native_path(node.name) for node in nodes)
+        found.setdefault(name, Place(tuple(scope + "." + each for each in _own(nodes[-1], own))))
     return found
-
-
-def _places(graph: Graph) -> Iterator[Tuple[str, Place]]:
-    for node in graph.nodes:
-        path, named = native_path(node.name), dict(node.parameters)
-        if isinstance(node.layer, layers.Scan):
-            for inner, place in _places(node.layer.body):
-                yield "parameter/" + named[inner.partition("/")[2]], Place(
-                    tuple(path + "." + each for each in place.paths))
-            continue
-        for group, pairs in (("parameter/", node.parameters), ("state/", node.state)):
-            for own, name in pairs:
-                yield group + name, Place(tuple(path + "." + each for each in _own(node, own)))
 
 
 def _own(node: Node, own: str) -> Tuple[str, ...]:

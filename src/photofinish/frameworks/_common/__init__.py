@@ -1,1 +1,1 @@
-"""What several frameworks' parts share: writing a graph as source, and layouts with the channels last."""
+"""What several frameworks share: what a contestant that trains or infers is, writing a graph as source, and layouts."""

@@ -3,10 +3,11 @@
 import re
 from collections import OrderedDict
 from textwrap import indent
-from typing import Callable, Dict, List, Sequence, Set, Tuple, Type
+from typing import Callable, ClassVar, Dict, List, Sequence, Set, Tuple, Type
 
+from photofinish import layers
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._common.forward import Forward, Native, Step
+from photofinish.frameworks._common.forward import Forward, Native, Rules, Step
 from photofinish.frameworks._common.scopes import (
     Writer,
     camel,
@@ -20,11 +21,16 @@ from photofinish.graph import Graph, Node
 
 
 class ClassWriter(Writer):
-    """Writes one graph in classes. A framework says what they begin with (`begin`), what their call is called and is
-    given before the inputs (`call`, `given`), what asks whether this is training, and how weights are shared (`ties`).
+    """Writes one graph in classes. A framework says what it is called (`title`), how it writes each kind of layer
+    (`rules`) and a loop over time (`loop`, with a place for its {length}: its body is `self.step`), what classes begin
+    with (`begin`), what their call is called and is given before the inputs (`call`, `given`), what asks whether this
+    is training, and how weights are shared (`ties`).
     """
 
-    begin: Sequence[str] = ()
+    title = ""
+    rules: ClassVar[Rules] = {}
+    loop: Sequence[str] = ()
+    begin: Sequence[str] = ("super().__init__()",)
     call = "__call__"
     given: Sequence[str] = ("self",)
     training = "self.training"
@@ -46,14 +52,31 @@ class ClassWriter(Writer):
     def entered(self, unit: str, nodes: Sequence[Node], attribute: str, inputs: int) -> Native:
         return Native("{self}(%s)" % slots(inputs), unit + "()")
 
-    def looped(self, node: Node, lines: Sequence[str]) -> str:
-        """The class of a loop over time: `step` is the body of the Scan, `lines` are those of its call. Raises
-        Unsupported where the body keeps something of its own."""
+    def native(self, node: Node) -> Native:
+        kind = type(node.layer)
+        if kind is layers.Scan:
+            return Native("{self}({0}, {1})", self._looped(node))
+        if kind not in self.rules:
+            raise Unsupported("{} ({}): no form in {}".format(node.name, kind.__name__, self.title))
+        try:
+            return self.ruled(node)
+        except KeyError as axes:
+            raise Unsupported("{} ({}): no form in {} for axes {}".format(
+                node.name, kind.__name__, self.title, axes)) from axes
+
+    def ruled(self, node: Node) -> Native:
+        """A layer by its rule. Raises KeyError for axes that the framework lacks it for."""
+        return self.rules[type(node.layer)](node.layer, *self.graph.input_specs(node))
+
+    def _looped(self, node: Node) -> str:
+        """The class of a loop over time: `step` is the body of the Scan. Raises Unsupported where the body keeps
+        something of its own."""
         body: Graph = node.layer.body  # type: ignore[attr-defined]
         if body.state:
             raise Unsupported("{} (Scan): a body with state of its own".format(node.name))
         names = dict(zip((name for name, _ in body.inputs), ("carry", "x")))
         step = type(self)(body, self.units).whole(names, "step")
+        lines = [line.format(length=self.graph.spec(node.inputs[1]).size("T")) for line in self.loop]
         return self.name_of(node.name.split("."),
                             step + "\n" + function(self.call, [*self.given, "carry", "sequence"], lines)) + "()"
 
@@ -75,11 +98,13 @@ class ClassWriter(Writer):
         return Forward(steps, inputs, outputs, self.training).lines
 
 
-def training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str]) -> str:
-    """The function training_loss of a model and a batch."""
+def training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str],
+                  shown: str = "{}") -> str:
+    """The function training_loss of a model and a batch: forward and loss together, so that both are compiled together.
+    `shown` is how an output is returned."""
     named = predictions(graph)
     inputs, targets = ([spell(name) for name, _ in each] for each in (graph.inputs, graph.targets))
-    outputs = ", ".join(named[name] for name in graph.outputs)
+    outputs = ", ".join(shown.format(named[name]) for name in graph.outputs)
     return function("training_loss", ["model"] + inputs + targets, [
         '"""The loss, and the outputs it was computed from."""',
         "{} = model({})".format(", ".join(named.values()), ", ".join(inputs)),

@@ -5,17 +5,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from photofinish import frameworks
 from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks._common.contestant import Contestant
 from photofinish.graph import Graph
 from photofinish.layers import Spec
 from photofinish.optimizers import Optimizer
 
-MODE = "default"
 PROBES = {"matmul": True, "conv": True, "multiply": False}  # whether the second operand is constant, as a weight is
 
 
-class Engine(frameworks.Contestant):
+class Engine(Contestant):
     """Runs the graph in an engine's session, in float32. It trains nothing: an optimizer is ignored.
 
     Weights are constants of the model, as an engine's user has them, so that it may fold and pack them: `put` writes
@@ -23,14 +22,10 @@ class Engine(frameworks.Contestant):
     So what an engine takes to compile is in its first step, where the compilers of other frameworks have it too.
     """
 
-    title = ""
+    modes = ("default",)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        if setup.mode != MODE:
-            raise Unsupported("{} has no mode {!r}".format(self.title, setup.mode))
-        if setup.precision != "float32":
-            raise Unsupported("{} runs the graph in float32 here, not {}".format(self.title, setup.precision))
         self.arrays: Arrays = {}
         self.digest = ""  # of those arrays
         self.model: Any = None  # with these weights, until a session is made of it

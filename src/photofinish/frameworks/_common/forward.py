@@ -4,7 +4,7 @@ import ast
 import re
 from collections import Counter, OrderedDict
 from itertools import chain, groupby
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from photofinish import layers
 
@@ -16,6 +16,14 @@ class Native(NamedTuple):
     call: str
     module: str = ""
     then: Tuple[str, ...] = ()
+
+
+Rules = Dict[type, Callable[..., Native]]  # from a layer and the specs of its inputs
+
+
+def plain(call: str) -> Callable[..., Native]:
+    """The rule of a layer that is always written the same."""
+    return lambda layer, *specs: Native(call)
 
 
 class Step(NamedTuple):

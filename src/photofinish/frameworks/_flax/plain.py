@@ -22,9 +22,12 @@ from photofinish.frameworks._common.scopes import (
 )
 from photofinish.frameworks._common.text import show
 from photofinish.frameworks._flax import optimizers
-from photofinish.frameworks._flax.losses import LOSSES
 from photofinish.frameworks._flax.source import (
+    FUNCTIONS,
+    LOSSES,
     PLAIN,
+    PLAIN_HELPERS,
+    RULES,
     argument,
     arguments,
     assembled,
@@ -32,7 +35,6 @@ from photofinish.frameworks._flax.source import (
     scan_body,
     use,
 )
-from photofinish.frameworks._flax.table import FUNCTIONS, PLAIN_HELPERS, RULES
 from photofinish.frameworks._flax.use import native_name
 from photofinish.frameworks._flax.weights import Place, places
 from photofinish.graph import Graph, Node

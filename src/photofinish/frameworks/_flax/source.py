@@ -11,6 +11,7 @@ from typing import Dict, List, Optional, Sequence
 from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import feature_orders, owns, reorders
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.forward import Forward, Native
 from photofinish.frameworks._common.scopes import (
     Writer,
@@ -23,11 +24,14 @@ from photofinish.frameworks._common.scopes import (
     slots,
 )
 from photofinish.frameworks._flax import optimizers
-from photofinish.frameworks._flax.losses import LOSSES
-from photofinish.frameworks._flax.table import HELPERS, PLAIN_HELPERS, RULES
-from photofinish.frameworks._flax.use import Use, made, native_name
+from photofinish.frameworks._flax.use import Functions, Rules, Use, made, native_name
 from photofinish.graph import Graph, Node
 from photofinish.optimizers import SGD, Optimizer
+
+LOSSES, HELPERS = (gathered("_flax", table) for table in ("LOSSES", "HELPERS"))
+RULES: Rules = gathered("_flax", "RULES")
+FUNCTIONS: Functions = gathered("_flax", "FUNCTIONS")
+PLAIN_HELPERS = dict(HELPERS, **gathered("_flax", "PLAIN_HELPERS"))  # with what flax has
 
 PLAIN = SGD()
 IMPORTS = (("partial(", "from functools import partial"),

@@ -1,37 +1,19 @@
 """How one layer is written in JAX, channels last: as flax.nnx writes it, and as a plain function of its parameters."""
 
-import keyword
 import re
 from typing import Any, Callable, Dict, Tuple, Union
 
-from photofinish.frameworks._common.channels_last import native_axes
 from photofinish.frameworks._common.forward import Native
+from photofinish.frameworks._common.places import legal
 from photofinish.frameworks._common.text import call
-from photofinish.graph import Graph, Node
+from photofinish.frameworks._common.use import Rule, Rules, Use, always
+
+__all__ = ["Functions", "Rule", "Rules", "Use", "always", "made", "module", "native_name", "padding"]
 
 
-class Use:
-    """One use of a layer: its specs, and their axes in native order."""
-
-    def __init__(self, graph: Graph, node: Node, transposed: bool = False) -> None:
-        self.layer: Any = node.layer
-        self.node = node
-        self.specs = graph.input_specs(node)
-        self.spec = self.specs[0]
-        self.out = graph.spec(node.outputs[0])
-        self.axes = native_axes(self.spec.axes)
-        self.transposed = transposed  # a Flatten that must transpose first
-
-
-Rule = Callable[[Use], Native]
-Rules = Dict[type, Rule]
 # Of layers with parameters, statistics or random numbers: the call as a function. {p} are the layer's parameters, {s}
 # its statistics, {keys} the random keys (None in inference). Other layers are written alike in both styles.
 Functions = Dict[type, Callable[[Use], str]]
-
-
-def always(text: str) -> Rule:
-    return lambda use: Native(text)
 
 
 def made(kind: str, *arguments: Any, **options: Any) -> str:
@@ -60,7 +42,4 @@ RESERVED = re.compile("""
 
 def native_name(name: str) -> str:
     """A name of the graph as one that is legal, and that neither nnx.Module nor the printed code uses itself."""
-    word = re.sub(r"\W", "_", name)
-    if RESERVED.match(word) or keyword.iskeyword(word):
-        return word + "_"
-    return word if word.isidentifier() else "_" + word
+    return legal(name, RESERVED)

@@ -7,6 +7,7 @@ import numpy as np
 
 from photofinish import layers
 from photofinish.frameworks._common.channels_last import Layout, feature_orders
+from photofinish.frameworks._common.places import reset_first
 from photofinish.frameworks._flax.use import native_name
 from photofinish.graph import Graph
 
@@ -37,6 +38,11 @@ class Place(NamedTuple):
     shape: Tuple[int, ...]
     layout: Layout
     aliases: Tuple[Tuple[str, ...], ...] = ()
+
+    @property
+    def everywhere(self) -> Tuple[Tuple[str, ...], ...]:
+        """The paths at one of which it is."""
+        return (self.path,) + self.aliases
 
 
 def places(graph: Graph) -> Dict[str, Place]:
@@ -85,9 +91,8 @@ def _layout(layer: Any, declared: layers.Parameter, order: Optional[np.ndarray])
     shape, own = declared.shape, declared.name
     if isinstance(layer, layers.Recurrent):
         gates = None
-        if isinstance(layer, layers.GRU):  # update, reset, hidden -> reset, update, hidden
-            update, reset, hidden = np.split(np.arange(3 * layer.features), 3)
-            gates = np.concatenate([reset, update, hidden])
+        if isinstance(layer, layers.GRU):
+            gates = reset_first(layer.features)
         return Layout(shape, (1, 0) if own.endswith("_weight") else (), order=gates)
     axes = KERNELS.get(type(layer), ()) if own == "weight" else ()
     moved = declared.feature_axis is not None and order is not None

@@ -1,17 +1,11 @@
 """How one layer is written in Gluon. `F` is what a hybrid_forward is given: arrays, or the symbols of a graph."""
 
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Sequence
 
-from photofinish.frameworks._common.forward import Native
+from photofinish.frameworks._common.forward import Native, Rules, plain
 from photofinish.frameworks._common.text import call, square
 
 __all__ = ["Native", "Rules", "block", "call", "cropped", "padded", "plain", "square"]
-
-Rules = Dict[type, Callable[..., Native]]  # from a layer and the specs of its inputs
-
-
-def plain(text: str) -> Callable[..., Native]:
-    return lambda layer, *specs: Native(text)
 
 
 def block(kind: str, *arguments: Any, **options: Any) -> Native:

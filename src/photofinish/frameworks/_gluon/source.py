@@ -9,18 +9,27 @@ from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import owns
 from photofinish.frameworks._common.classes import ClassWriter, module
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.forward import SPARE, Native, Step
 from photofinish.frameworks._common.scopes import objective, owner, predictions
-from photofinish.frameworks._gluon.table import HELPERS, LOSSES, RULES, TIED
+from photofinish.frameworks._gluon.dense import TIED
 from photofinish.frameworks._gluon.weights import native_name, native_path
 from photofinish.graph import Graph, Node
+
+RULES, LOSSES, HELPERS = (gathered("_gluon", table) for table in ("RULES", "LOSSES", "HELPERS"))
 
 
 class BlockWriter(ClassWriter):
     """Writes one graph in classes."""
 
     taken = {"F", "Model", "TrainingLoss"} | set(HELPERS)
-    begin = ("super().__init__()",)
+    title = "MXNet"
+    rules = RULES
+    loop = ("outputs = []",
+            "for x in steps(F, sequence, {length}):",
+            "    carry, y = self.step(F, carry, x)",
+            "    outputs.append(y)",
+            "return carry, F.stack(*outputs, axis=1)")
     call = "hybrid_forward"
     given = ("self", "F")
     training = "autograd.is_training()"  # true of a graph, too, that is made for training
@@ -54,22 +63,8 @@ class BlockWriter(ClassWriter):
     def attribute(self, name: str) -> str:
         return native_name(name)
 
-    def native(self, node: Node) -> Native:
-        kind = type(node.layer)
-        if kind is layers.Scan:
-            return Native("{self}({0}, {1})", self.looped(node, [
-                "outputs = []",
-                "for x in steps(F, sequence, {}):".format(self.graph.spec(node.inputs[1]).size("T")),
-                "    carry, y = self.step(F, carry, x)",
-                "    outputs.append(y)",
-                "return carry, F.stack(*outputs, axis=1)"]))
-        if kind not in RULES:
-            raise Unsupported("{} ({}): no form in MXNet".format(node.name, kind.__name__))
-        try:
-            found = RULES[kind](node.layer, *self.graph.input_specs(node))
-        except KeyError as axes:
-            raise Unsupported(
-                "{} ({}): no form in MXNet for axes {}".format(node.name, kind.__name__, axes)) from axes
+    def ruled(self, node: Node) -> Native:
+        found, kind = super().ruled(node), type(node.layer)
         return found if owns(node) or kind not in TIED else found._replace(module=TIED[kind](node.layer))
 
 

@@ -1,12 +1,12 @@
 """Where the native model keeps the arrays of a graph: names that Gluon's blocks allow, and the order of rows."""
 
-import keyword
 import re
-from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 import numpy as np
 
 from photofinish import layers
+from photofinish.frameworks._common.places import Place, dotted, legal, reset_first, walk
 from photofinish.graph import Graph, Node
 
 RESERVED = re.compile("""
@@ -21,49 +21,21 @@ RECURRENT = {"input_weight": "i2h_weight", "recurrent_weight": "h2h_weight", "bi
 
 def native_name(name: str) -> str:
     """A name of the graph as one that is legal, and that neither a block nor the printed code uses itself."""
-    word = re.sub(r"\W", "_", name)
-    if RESERVED.match(word) or keyword.iskeyword(word):
-        return word + "_"
-    return word if word.isidentifier() else "_" + word
+    return legal(name, RESERVED)
 
 
 def native_path(name: str) -> str:
-    return ".".join(map(native_name, name.split(".")))
-
-
-class Place(NamedTuple):
-    """Where an array lives: the path of its parameter from the model, and the order of its rows where MXNet has another
-    (native row i is canonical row order[i])."""
-
-    path: str
-    order: Optional[np.ndarray] = None
-
-    def native(self, array: np.ndarray) -> np.ndarray:
-        return array if self.order is None else array[self.order]
-
-    def canonical(self, array: np.ndarray) -> np.ndarray:
-        return array if self.order is None else array[np.argsort(self.order)]
+    return dotted(name, native_name)
 
 
 def places(graph: Graph) -> Dict[str, Place]:
     """"parameter/<name>" and "state/<name>" -> where it lives; a shared one is where its first node has it."""
     found: Dict[str, Place] = {}
-    for name, place in _places(graph):
-        found.setdefault(name, place)
+    for name, nodes, own in walk(graph):
+        native, order = _own(nodes[-1], own)
+        path = ".".join([native_path(node.name) for node in nodes] + [native])
+        found.setdefault(name, Place(path, order=order))
     return found
-
-
-def _places(graph: Graph) -> Iterator[Tuple[str, Place]]:
-    for node in graph.nodes:
-        path, named = native_path(node.name), dict(node.parameters)
-        if isinstance(node.layer, layers.Scan):
-            for inner, place in _places(node.layer.body):
-                yield "parameter/" + named[inner.partition("/")[2]], place._replace(path=path + "." + place.path)
-            continue
-        for group, pairs in (("parameter/", node.parameters), ("state/", node.state)):
-            for own, name in pairs:
-                native, order = _own(node, own)
-                yield group + name, Place(path + "." + native, order)
 
 
 def _own(node: Node, own: str) -> Tuple[str, Optional[np.ndarray]]:
@@ -74,8 +46,5 @@ def _own(node: Node, own: str) -> Tuple[str, Optional[np.ndarray]]:
     if not isinstance(layer, layers.Recurrent) or (isinstance(layer, layers.GRU) and not layer.reset_after):
         return own, None
     _, backward, name = own.rpartition("backward_")
-    order = None
-    if isinstance(layer, layers.GRU):
-        update, reset, hidden = np.split(np.arange(3 * layer.features), 3)
-        order = np.concatenate([reset, update, hidden])
+    order = reset_first(layer.features) if isinstance(layer, layers.GRU) else None
     return ("r0_" if backward else "l0_") + RECURRENT[name], order

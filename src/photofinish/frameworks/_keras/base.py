@@ -1,16 +1,13 @@
 """What is alike wherever a graph runs as a Keras model: where its arrays live, how they come and go, and Keras' own
 conventions (velocities, variances). Needs no Keras: the framework's file hands it over."""
 
-import linecache
-import sys
-import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish import frameworks
 from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
+from photofinish.frameworks._common.contestant import Contestant
 from photofinish.frameworks._common.variances import SampleVariances
 from photofinish.frameworks._keras.shipped import Shipped
 from photofinish.frameworks._keras.weights import Place, places
@@ -28,38 +25,20 @@ PROBES: Dict[str, Callable[..., Any]] = {  # as Keras' layers compute them
 }
 
 
-def execute(source: str, name: str) -> Dict[str, Any]:
-    """Generated code as a module that tracebacks and compilers can read; what it defines."""
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    module = types.ModuleType(name.strip("<>"))
-    sys.modules[module.__name__] = module
-    exec(compile(source, name, "exec"), vars(module))
-    return vars(module)
-
-
-class KerasContestant(frameworks.Contestant):
+class KerasContestant(Contestant):
     """A contestant whose `model` is Keras'. A subclass knows how the model is written and optimised (`_make`), what a
     step is, and what the backend wants (`_tensor`, `_in_mode`, `_backward`)."""
 
     library: Any = None  # Keras
-    title = "Keras"  # what its messages call it
     backend = ""
-    modes: Tuple[str, ...] = ()
-    precisions: Tuple[str, ...] = ("float32",)
+    options = ("build",)
     model: Any = None  # Keras'
     updater: Any = None  # its optimizer, built
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.probes: Dict[str, Any] = {}
-        if setup.mode not in self.modes:
-            raise Unsupported("{} has no mode {}: {}".format(self.title, setup.mode, ", ".join(self.modes)))
-        options = dict(setup.options)
-        self.shipped = Shipped(options.pop("build"), setup.names) if "build" in options else None
-        if options:
-            raise Unsupported("{} has no option {}".format(self.title, ", ".join(options)))
-        if setup.precision not in self.precisions:
-            raise Unsupported("no precision {} here".format(setup.precision))
+        self.shipped = Shipped(setup.options["build"], setup.names) if "build" in setup.options else None
         running = self.library.backend.backend()
         if running != self.backend:
             raise Unsupported("Keras runs on {} in this process, not on {}".format(running, self.backend))
@@ -81,6 +60,10 @@ class KerasContestant(frameworks.Contestant):
         """Sets `model` and, if there is something to train, `updater`. `shipped` is the code of another package's
         model to stand in the place of the graph's, or nothing."""
         raise NotImplementedError
+
+    def writer(self, framework: str, shipped: str) -> str:
+        """What the source is kept under: another for each mode, and for another package's model."""
+        return "_".join([framework, self.setup.mode] + ["shipped"] * bool(shipped))
 
     def _places(self) -> Dict[str, Place]:
         return places(self.graph, self.model)

@@ -12,18 +12,29 @@ from photofinish.frameworks._common.channels_last import (
     reorders,
     shared_nodes,
 )
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras import losses, optimizers
-from photofinish.frameworks._keras.table import RULES, helpers
 from photofinish.frameworks._keras.use import Use, identifier, layer_name
 from photofinish.graph import Graph, Loss, Node
 from photofinish.optimizers import SGD, Optimizer
 
+RULES = gathered("_keras", "RULES")
 # tf.function's options by mode; None: plain eager Python
 MODES: Dict[str, Optional[Dict[str, Any]]] = {"eager": None, "graph": {}, "xla": {"jit_compile": True}}
 PLAIN = SGD()
 IMPORTS = (("keras.", "import keras"), ("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"),
            ("torch.", "import torch"), ("layers.", "from keras import layers"), ("ops.", "from keras import ops"))
+
+
+def helpers(backend: str = "") -> Dict[str, str]:
+    """What Keras lacks, printed above the model where it is used. A family has HELPERS, of which some use operations of
+    TensorFlow's own; PORTABLE stands in for those on any `backend`, ON_TORCH and ON_JAX on that one."""
+    found: Dict[str, str] = {}
+    for table in ["HELPERS"] + (["PORTABLE", "ON_" + backend.upper()] if backend else []):
+        found.update(gathered("_keras", table))
+        found.update(getattr(optimizers, table, {}))
+    return found
 
 
 class Writer:

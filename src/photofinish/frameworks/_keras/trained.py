@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import numpy as np
 
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._keras.base import CONVENTIONS, KerasContestant, execute
+from photofinish.frameworks._common.execution import execute
+from photofinish.frameworks._keras.base import CONVENTIONS, KerasContestant
 from photofinish.frameworks._keras.compiled import MODES, compiled_source
 from photofinish.frameworks._keras.weights import Place, places, undotted
 
@@ -44,8 +45,7 @@ class TrainedContestant(KerasContestant):
 
     def _make(self, shipped: str) -> None:
         source = compiled_source(self.backend, self.graph, self.optimizer, MODES[self.setup.mode], shipped)
-        self.native = execute(source, "<keras on {} {}{} {}>".format(
-            self.backend, self.setup.mode, " shipped" if shipped else "", self.graph.digest[:12]))
+        self.native = vars(execute(source, self.writer("keras_" + self.backend, shipped), self.graph))
         self.model = self.native["model"]
         self.updater = self.model.optimizer
         if self.updater is not None:

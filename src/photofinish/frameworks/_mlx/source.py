@@ -9,14 +9,16 @@ from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import feature_orders, owns, reorders
 from photofinish.frameworks._common.classes import ClassWriter, module
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.forward import Native
 from photofinish.frameworks._common.scopes import owner
 from photofinish.frameworks._common.text import call
-from photofinish.frameworks._mlx.losses import LOSSES
-from photofinish.frameworks._mlx.table import HELPERS, RULES
-from photofinish.frameworks._mlx.use import Use, native_name
+from photofinish.frameworks._mlx.use import Rules, Use, native_name
 from photofinish.frameworks._mlx.weights import native_path
 from photofinish.graph import Graph, Node
+
+LOSSES, HELPERS = (gathered("_mlx", table) for table in ("LOSSES", "HELPERS"))
+RULES: Rules = gathered("_mlx", "RULES")
 
 IMPORTS = (("@lru_cache", "from functools import lru_cache\n"), ("mx.", "import mlx.core as mx"),
            ("nn.", "import mlx.nn as nn"), ("np.", "import numpy as np"))
@@ -26,7 +28,13 @@ class ModuleWriter(ClassWriter):
     """Writes one graph in modules."""
 
     taken = {"Model"} | set(HELPERS)
-    begin = ("super().__init__()",)
+    title = "MLX"
+    rules = RULES
+    loop = ("outputs = []",
+            "for t in range(sequence.shape[1]):",
+            "    carry, y = self.step(carry, sequence[:, t])",
+            "    outputs.append(y)",
+            "return carry, mx.stack(outputs, axis=1)")
 
     def __init__(self, graph: Graph, units: Dict[str, str]) -> None:
         super().__init__(graph, units)
@@ -35,22 +43,12 @@ class ModuleWriter(ClassWriter):
     def attribute(self, name: str) -> str:
         return native_name(name)
 
-    def native(self, node: Node) -> Native:
-        kind = type(node.layer)
-        if kind is layers.Scan:
-            return Native("{self}({0}, {1})", self.looped(node, [
-                "outputs = []",
-                "for t in range(sequence.shape[1]):",
-                "    carry, y = self.step(carry, sequence[:, t])",
-                "    outputs.append(y)",
-                "return carry, mx.stack(outputs, axis=1)"]))
-        if kind not in RULES:
-            raise Unsupported("{} ({}): no form in MLX".format(node.name, kind.__name__))
+    def ruled(self, node: Node) -> Native:
         if not owns(node):
             return self._tied(node)
-        transposed = (kind is layers.Flatten and node.outputs[0] not in self.orders
+        transposed = (isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders
                       and reorders(self.graph.spec(node.inputs[0])))
-        return RULES[kind](Use(self.graph, node, transposed))
+        return RULES[type(node.layer)](Use(self.graph, node, transposed))
 
     def _tied(self, node: Node) -> Native:
         """What uses another module's weight. Raises Unsupported for other layers than these."""

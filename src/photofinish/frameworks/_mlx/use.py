@@ -1,33 +1,16 @@
 """How one layer is written in MLX, channels last."""
 
-import keyword
 import re
-from typing import Any, Callable, Dict
+from typing import Any
 
-from photofinish.frameworks._common.channels_last import native_axes
 from photofinish.frameworks._common.forward import Native
+from photofinish.frameworks._common.places import legal
 from photofinish.frameworks._common.text import call
-from photofinish.graph import Graph, Node
+from photofinish.frameworks._common.use import Rule, Rules, Use, always
+
+__all__ = ["Rule", "Rules", "Use", "always", "module", "native_name", "padded"]
 
 
-class Use:
-    """One use of a layer: its specs, and their axes in native order."""
-
-    def __init__(self, graph: Graph, node: Node, transposed: bool = False) -> None:
-        self.layer: Any = node.layer
-        self.specs = graph.input_specs(node)
-        self.spec = self.specs[0]
-        self.out = graph.spec(node.outputs[0])
-        self.axes = native_axes(self.spec.axes)
-        self.transposed = transposed  # a Flatten that must transpose first
-
-
-Rule = Callable[[Use], Native]
-Rules = Dict[type, Rule]
-
-
-def always(text: str) -> Rule:
-    return lambda use: Native(text)
 
 
 def module(kind: str, *arguments: Any, **options: Any) -> Native:
@@ -52,7 +35,5 @@ RESERVED = re.compile("""
 def native_name(name: str) -> str:
     """A name of the graph as an attribute that is legal, and that neither nn.Module, which is a dictionary, nor the
     printed code uses itself. It begins with no underscore: what does is no parameter."""
-    word = re.sub(r"\W", "_", name)
-    if RESERVED.match(word) or keyword.iskeyword(word):
-        return word + "_"
-    return word if word.isidentifier() and not word.startswith("_") else "layer_" + word
+    word = legal(name, RESERVED)
+    return "layer_" + word if word.startswith("_") else word

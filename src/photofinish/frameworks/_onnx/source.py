@@ -8,9 +8,11 @@ from collections import Counter, OrderedDict
 from typing import Dict, Sequence, Set
 
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._onnx.table import RULES
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._onnx.use import Operation, Program, Use
 from photofinish.graph import Graph, Node
+
+RULES = gathered("_onnx", "RULES")
 
 OPSET = 18
 

@@ -1,7 +1,7 @@
 """Elementwise functions and random layers."""
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, plain, write
+from photofinish.frameworks._paddle.native import Native, Rules, module, plain, write
 from photofinish.layers import Spec
 
 
@@ -23,8 +23,8 @@ RULES: Rules = {
     layers.Swish: plain("F.silu({0})"),
     layers.LeakyRelu: lambda layer, spec: Native("F.leaky_relu({0}, %r)" % layer.alpha),
     layers.Elu: _elu,
-    layers.Dropout: lambda layer, spec: Native("{self}({0})", write("nn.Dropout", layer.rate)),
-    layers.StochasticDepth: lambda layer, spec: Native("{self}({0})", write("StochasticDepth", layer.rate)),
+    layers.Dropout: lambda layer, spec: module("nn.Dropout", layer.rate),
+    layers.StochasticDepth: lambda layer, spec: module("StochasticDepth", layer.rate),
     layers.Gelu: lambda layer, spec: Native(
         "F.gelu({0}%s)" % ("" if layer.approximate == "none" else ", approximate=True")),
 }

@@ -1,8 +1,8 @@
 """Sums, products, and layers that only move values."""
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, plain, write
 from photofinish.frameworks._common.scopes import slots
+from photofinish.frameworks._paddle.native import Native, Rules, module, plain
 from photofinish.layers import Spec
 
 
@@ -25,7 +25,7 @@ def _slice(layer: layers.Slice, spec: Spec) -> Native:
 
 
 def _channel_scale(layer: layers.ChannelScale, spec: Spec) -> Native:
-    return Native("{self}({0})", write("ChannelScale", spec.size("C"), image=True if "H" in spec.axes else None))
+    return module("ChannelScale", spec.size("C"), image=True if "H" in spec.axes else None)
 
 
 RULES: Rules = {

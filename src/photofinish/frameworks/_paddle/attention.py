@@ -1,8 +1,8 @@
 """What one sequence takes from another."""
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, write
 from photofinish.frameworks._common.scopes import slots
+from photofinish.frameworks._paddle.native import Native, Rules, write
 from photofinish.layers import Spec
 
 

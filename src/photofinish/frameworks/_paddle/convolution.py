@@ -3,7 +3,7 @@
 from typing import Any, Optional, Tuple
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, write
+from photofinish.frameworks._paddle.native import Native, Rules, module
 from photofinish.layers import Spec
 
 
@@ -26,24 +26,24 @@ def _unless(default: Any, value: Any) -> Any:
 
 
 def _conv(layer: layers.Conv, spec: Spec) -> Native:
-    return Native("{self}({0})", write(
+    return module(
         "nn.Conv2D", spec.size("C"), layer.channels, layer.kernel, stride=_unless((1, 1), layer.stride),
         padding=edges(layer.padding), dilation=_unless((1, 1), layer.dilation), groups=_unless(1, layer.groups),
-        bias_attr=_bias(layer)))
+        bias_attr=_bias(layer))
 
 
 def _conv_transpose(layer: layers.ConvTranspose, spec: Spec) -> Native:
-    return Native("{self}({0})", write(
+    return module(
         "nn.Conv2DTranspose", spec.size("C"), layer.channels, layer.kernel, stride=_unless((1, 1), layer.stride),
-        padding=edges(layer.padding), bias_attr=_bias(layer)))
+        padding=edges(layer.padding), bias_attr=_bias(layer))
 
 
 def _sequence_conv(layer: layers.SequenceConv, spec: Spec) -> Native:
     before, after = layer.padding
-    return Native("{self}({0})", write(
+    return module(
         "nn.Conv1D", spec.size("C"), layer.channels, layer.kernel, stride=_unless(1, layer.stride),
         padding=_unless(0, before if before == after else [before, after]), groups=_unless(1, layer.groups),
-        bias_attr=_bias(layer), data_format="NLC"))
+        bias_attr=_bias(layer), data_format="NLC")
 
 
 RULES: Rules = {

@@ -1,34 +1,29 @@
 """Products with a weight, and tables that are looked up or added."""
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, plain, write
+from photofinish.frameworks._paddle.native import Native, Rules, module, plain, write
 from photofinish.layers import Spec
 
 
 def _linear(layer: layers.Linear, spec: Spec) -> Native:
-    return Native("{self}({0})", write(
-        "nn.Linear", spec.size("C"), layer.features, bias_attr=None if layer.bias else False))
+    return module("nn.Linear", spec.size("C"), layer.features, bias_attr=None if layer.bias else False)
 
 
 def tied_linear(layer: layers.Linear, spec: Spec) -> Native:
     """Of a weight that is a table of embeddings, too: Paddle's own Linear keeps it turned round."""
-    return Native("{self}({0})", write(
-        "TiedLinear", spec.size("C"), layer.features, bias=None if layer.bias else False))
+    return module("TiedLinear", spec.size("C"), layer.features, bias=None if layer.bias else False)
 
 
 RULES: Rules = {
     layers.Linear: _linear,
-    layers.Embedding: lambda layer, spec: Native(
-        "{self}({0})", write("nn.Embedding", layer.vocabulary, layer.features)),
+    layers.Embedding: lambda layer, spec: module("nn.Embedding", layer.vocabulary, layer.features),
     layers.EmbeddingBag: lambda layer, spec: Native(
         "paddle.sum({self}({0}), 1)", write("nn.Embedding", layer.vocabulary, layer.features)),
     layers.MatMul: plain("paddle.bmm({0}, {1})"),
-    layers.PairwiseDots: lambda layer, spec: Native("{self}({0})", write("PairwiseDots", spec.size("T"))),
-    layers.ClassToken: lambda layer, spec: Native("{self}({0})", write("ClassToken", spec.size("C"))),
-    layers.LearnedPositions: lambda layer, spec: Native(
-        "{self}({0})", write("LearnedPositions", layer.length, spec.size("C"))),
-    layers.SinusoidalPositions: lambda layer, spec: Native(
-        "{self}({0})", write("SinusoidalPositions", *spec.shape)),
+    layers.PairwiseDots: lambda layer, spec: module("PairwiseDots", spec.size("T")),
+    layers.ClassToken: lambda layer, spec: module("ClassToken", spec.size("C")),
+    layers.LearnedPositions: lambda layer, spec: module("LearnedPositions", layer.length, spec.size("C")),
+    layers.SinusoidalPositions: lambda layer, spec: module("SinusoidalPositions", *spec.shape),
 }
 
 LOWERED = {

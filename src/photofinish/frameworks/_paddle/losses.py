@@ -3,7 +3,7 @@
 from typing import Callable, Dict
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import write
+from photofinish.frameworks._paddle.native import write
 from photofinish.layers import Spec
 
 

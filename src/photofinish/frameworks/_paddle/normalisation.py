@@ -1,7 +1,7 @@
 """Normalisations."""
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Code, Native, Rules, write
+from photofinish.frameworks._paddle.native import Code, Native, Rules, module, write
 from photofinish.layers import Spec
 
 MOST = 1e-3  # epsilon that nn.LayerNorm takes
@@ -11,10 +11,10 @@ def _batch_norm(layer: layers.BatchNorm, spec: Spec) -> Native:
     kind = {"C": "nn.BatchNorm1D", "TC": "nn.BatchNorm1D", "CHW": "nn.BatchNorm2D"}[spec.axes]
     # Paddle's kernel gives one of the two no gradient without the other, which is there, then, and is not moved.
     without = Code("paddle.ParamAttr(learning_rate=0.0)") if layer.scale or layer.center else False
-    return Native("{self}({0})", write(
+    return module(
         kind, spec.size("C"), momentum=None if layer.momentum == 0.9 else layer.momentum,
         epsilon=None if layer.epsilon == 1e-5 else layer.epsilon, weight_attr=None if layer.scale else without,
-        bias_attr=None if layer.center else without, data_format="NLC" if spec.axes == "TC" else None))
+        bias_attr=None if layer.center else without, data_format="NLC" if spec.axes == "TC" else None)
 
 
 def _layer_norm(layer: layers.LayerNorm, spec: Spec) -> Native:

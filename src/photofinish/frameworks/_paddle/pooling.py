@@ -3,9 +3,9 @@
 from typing import Any, Tuple
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Native, Rules, plain, write
 from photofinish.frameworks._common.windows import amounts
 from photofinish.frameworks._paddle.convolution import edges
+from photofinish.frameworks._paddle.native import Native, Rules, plain, write
 from photofinish.layers import Spec
 
 

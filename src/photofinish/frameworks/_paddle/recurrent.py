@@ -1,17 +1,10 @@
 """Gated recurrent layers; Scan is a class of its own, written by `source`."""
 
-from typing import Dict, Optional
 
-import numpy as np
 
 from photofinish import layers
-from photofinish.frameworks._common.modules import Code, Native, Rules, write
-from photofinish.graph import Node
+from photofinish.frameworks._paddle.native import Code, Native, Rules, module, write
 from photofinish.layers import Spec
-
-NAMES: Dict[str, str] = {  # what nn.LSTM and nn.GRU call their arrays
-    "input_weight": "weight_ih_l0", "recurrent_weight": "weight_hh_l0", "bias": "bias_ih_l0",
-    "input_bias": "bias_ih_l0", "recurrent_bias": "bias_hh_l0"}
 
 UNMOVED = "paddle.ParamAttr(initializer=nn.initializer.Constant(), learning_rate=0.0)"
 
@@ -27,24 +20,7 @@ def _gru(layer: layers.GRU, spec: Spec) -> Native:
     if layer.reset_after:
         return Native("{self}({0})[0]", write(
             "nn.GRU", spec.size("C"), layer.features, direction="bidirect" if layer.bidirectional else None))
-    return Native("{self}({0})", write(
-        "ResetBeforeGRU", spec.size("C"), layer.features, bidirectional=layer.bidirectional or None))
-
-
-def path(node: Node, own: str) -> str:
-    """What a node's module calls the array that its layer calls `own`."""
-    if isinstance(node.layer, layers.GRU) and not node.layer.reset_after:
-        return own
-    _, backward, name = own.rpartition("backward_")
-    return NAMES[name] + ("_reverse" if backward else "")
-
-
-def order(node: Node) -> Optional[np.ndarray]:
-    """nn.GRU has its gates in the order reset, update, hidden."""
-    if not isinstance(node.layer, layers.GRU) or not node.layer.reset_after:
-        return None
-    update, reset, hidden = np.split(np.arange(3 * node.layer.features), 3)
-    return np.concatenate([reset, update, hidden])
+    return module("ResetBeforeGRU", spec.size("C"), layer.features, bidirectional=layer.bidirectional or None)
 
 
 RULES: Rules = {layers.LSTM: _lstm, layers.GRU: _gru}

@@ -1,19 +1,13 @@
 """How one layer is written in tinygrad, channels first."""
 
-import keyword
 import re
-from typing import Any, Callable, Dict
+from typing import Any
 
-from photofinish.frameworks._common.forward import Native
+from photofinish.frameworks._common.forward import Native, Rules, plain
+from photofinish.frameworks._common.places import legal
 from photofinish.frameworks._common.text import call
 
 __all__ = ["Native", "Rules", "method", "module", "native_name", "plain", "swapped"]
-
-Rules = Dict[type, Callable[..., Native]]  # from a layer and the specs of its inputs
-
-
-def plain(text: str) -> Callable[..., Native]:
-    return lambda layer, *specs: Native(text)
 
 
 def module(kind: str, *arguments: Any, **options: Any) -> Native:
@@ -36,7 +30,4 @@ RESERVED = re.compile("(self|nn|np|Tensor|TRAINING|x|carry|sequence|step|model|l
 
 def native_name(name: str) -> str:
     """A name of the graph as an attribute that is legal, and that the printed code does not use itself."""
-    word = re.sub(r"\W", "_", name)
-    if RESERVED.match(word) or keyword.iskeyword(word):
-        return word + "_"
-    return word if word.isidentifier() else "_" + word
+    return legal(name, RESERVED)

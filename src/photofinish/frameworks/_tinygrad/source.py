@@ -6,42 +6,35 @@ The objects have the graph's own names. Needs no tinygrad: see ../tinygrad.py fo
 import re
 from typing import Dict, List, Sequence
 
-from photofinish import layers
-from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.classes import ClassWriter, module
-from photofinish.frameworks._common.forward import Native
-from photofinish.frameworks._tinygrad.losses import LOSSES
+from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._tinygrad.native import native_name
-from photofinish.frameworks._tinygrad.table import HELPERS, RULES
 from photofinish.frameworks._tinygrad.weights import native_path, paths
 from photofinish.graph import Graph, Node
+
+RULES, LOSSES, HELPERS = (gathered("_tinygrad", table) for table in ("RULES", "LOSSES", "HELPERS"))
 
 
 class ObjectWriter(ClassWriter):
     """Writes one graph in classes."""
 
     taken = {"Model", "Tensor", "TRAINING"} | set(HELPERS)
+    title = "tinygrad"
+    rules = RULES
+    loop = ("outputs = []",
+            "for t in range(sequence.shape[1]):",
+            "    carry, y = self.step(carry, sequence[:, t])",
+            "    outputs.append(y)",
+            "return carry, Tensor.stack(*outputs, dim=1)")
+    begin = ()
     training = "TRAINING"
 
     def attribute(self, name: str) -> str:
         return native_name(name)
 
-    def native(self, node: Node) -> Native:
-        kind = type(node.layer)
-        if kind is layers.Scan:
-            return Native("{self}({0}, {1})", self.looped(node, [
-                "outputs = []",
-                "for t in range(sequence.shape[1]):",
-                "    carry, y = self.step(carry, sequence[:, t])",
-                "    outputs.append(y)",
-                "return carry, Tensor.stack(*outputs, dim=1)"]))
-        if kind not in RULES:
-            raise Unsupported("{} ({}): no form in tinygrad".format(node.name, kind.__name__))
-        return RULES[kind](node.layer, *self.graph.input_specs(node))
-
     def ties(self) -> List[str]:
         found = paths(self.graph)
-        return ["self.{}.{} = self.{}".format(native_path(node.name), own, found[shared])
+        return ["self.{}.{} = self.{}".format(native_path(node.name), own, found["parameter/" + shared])
                 for node in self.graph.nodes for own, shared in node.parameters if shared != node.name + "." + own]
 
     def _class(self, nodes: Sequence[Node], inputs: Dict[str, str], outputs: Sequence[str], depth: int,

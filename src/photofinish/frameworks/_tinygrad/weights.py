@@ -3,24 +3,21 @@
 from typing import Dict
 
 from photofinish import layers
+from photofinish.frameworks._common.places import dotted, walk
 from photofinish.frameworks._tinygrad.native import native_name
 from photofinish.graph import Graph
 
 
 def paths(graph: Graph) -> Dict[str, str]:
-    """Every parameter and state of the graph by name -> its attribute's path; a shared one is where its first node has
-    it."""
+    """"parameter/<name>" and "state/<name>" -> its attribute's path; a shared one is where its first node has it."""
     found: Dict[str, str] = {}
-    for node in graph.nodes:
-        place = native_path(node.name)
-        inner = paths(node.layer.body) if isinstance(node.layer, layers.Scan) else {}
-        for own, name in node.parameters + node.state:
-            found.setdefault(name, place + "." + inner.get(own, _own(node.layer, own)))
+    for name, nodes, own in walk(graph):
+        found.setdefault(name, ".".join([native_path(node.name) for node in nodes] + [_own(nodes[-1].layer, own)]))
     return found
 
 
 def native_path(name: str) -> str:
-    return ".".join(native_name(part) for part in name.split("."))
+    return dotted(name, native_name)
 
 
 def _own(layer: layers.Layer, own: str) -> str:

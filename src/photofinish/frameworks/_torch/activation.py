@@ -1,7 +1,7 @@
 """Elementwise functions and random layers."""
 
 from photofinish import layers
-from photofinish.frameworks._torch.native import Native, Rules, plain, write
+from photofinish.frameworks._torch.native import Native, Rules, module, plain
 from photofinish.layers import Spec
 
 
@@ -33,8 +33,8 @@ RULES: Rules = {
     layers.Swish: plain("F.silu({0})"),
     layers.LeakyRelu: _leaky_relu,
     layers.Elu: _elu,
-    layers.Dropout: lambda layer, spec: Native("{self}({0})", write("nn.Dropout", layer.rate)),
-    layers.StochasticDepth: lambda layer, spec: Native("{self}({0})", write("StochasticDepth", layer.rate)),
+    layers.Dropout: lambda layer, spec: module("nn.Dropout", layer.rate),
+    layers.StochasticDepth: lambda layer, spec: module("StochasticDepth", layer.rate),
     layers.Gelu: _gelu,
 }
 

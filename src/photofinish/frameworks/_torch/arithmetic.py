@@ -1,7 +1,7 @@
 """Sums, products, and layers that only move values."""
 
 from photofinish import layers
-from photofinish.frameworks._torch.native import Native, Rules, plain, write
+from photofinish.frameworks._torch.native import Native, Rules, module, plain
 from photofinish.layers import Spec
 
 
@@ -19,7 +19,7 @@ def _slice(layer: layers.Slice, spec: Spec) -> Native:
 
 
 def _channel_scale(layer: layers.ChannelScale, spec: Spec) -> Native:
-    return Native("{self}({0})", write("ChannelScale", spec.size("C"), **({"image": True} if "H" in spec.axes else {})))
+    return module("ChannelScale", spec.size("C"), **({"image": True} if "H" in spec.axes else {}))
 
 
 RULES: Rules = {

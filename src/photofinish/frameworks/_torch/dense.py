@@ -1,22 +1,17 @@
 """Products with a weight, and tables that are looked up or added."""
 
 from photofinish import layers
-from photofinish.frameworks._torch.native import Native, Rules, plain, write
+from photofinish.frameworks._torch.native import Rules, module, plain
 
 RULES: Rules = {
-    layers.Linear: lambda layer, spec: Native(
-        "{self}({0})", write("nn.Linear", spec.size("C"), layer.features, bias=layer.bias)),
-    layers.Embedding: lambda layer, spec: Native(
-        "{self}({0})", write("nn.Embedding", layer.vocabulary, layer.features)),
-    layers.EmbeddingBag: lambda layer, spec: Native(
-        "{self}({0})", write("nn.EmbeddingBag", layer.vocabulary, layer.features, mode="sum")),
+    layers.Linear: lambda layer, spec: module("nn.Linear", spec.size("C"), layer.features, bias=layer.bias),
+    layers.Embedding: lambda layer, spec: module("nn.Embedding", layer.vocabulary, layer.features),
+    layers.EmbeddingBag: lambda layer, spec: module("nn.EmbeddingBag", layer.vocabulary, layer.features, mode="sum"),
     layers.MatMul: plain("torch.bmm({0}, {1})"),
-    layers.PairwiseDots: lambda layer, spec: Native("{self}({0})", write("PairwiseDots", spec.size("T"))),
-    layers.ClassToken: lambda layer, spec: Native("{self}({0})", write("ClassToken", spec.size("C"))),
-    layers.LearnedPositions: lambda layer, spec: Native(
-        "{self}({0})", write("LearnedPositions", layer.length, spec.size("C"))),
-    layers.SinusoidalPositions: lambda layer, spec: Native(
-        "{self}({0})", write("SinusoidalPositions", *spec.shape)),
+    layers.PairwiseDots: lambda layer, spec: module("PairwiseDots", spec.size("T")),
+    layers.ClassToken: lambda layer, spec: module("ClassToken", spec.size("C")),
+    layers.LearnedPositions: lambda layer, spec: module("LearnedPositions", layer.length, spec.size("C")),
+    layers.SinusoidalPositions: lambda layer, spec: module("SinusoidalPositions", *spec.shape),
 }
 
 LOWERED = {

@@ -3,7 +3,9 @@
 Each mode is a class `Mode` in a file of modes/. None imports PyTorch: ../torch.py hands it over.
 """
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
 
 from photofinish.frameworks import Differences, Setup
 
@@ -50,3 +52,12 @@ class Mode:
     def compilations(self, contestant: Any) -> Optional[int]:
         """How often the steps were traced or compiled, by PyTorch's own count."""
         return None if self.compiled else 0
+
+    def kernels(self, contestant: Any) -> List[str]:
+        """The oneDNN and cuDNN operators that one inference calls."""
+        batch = contestant.feed({name: np.zeros((contestant.batch,) + spec.shape, spec.dtype)
+                                 for name, spec in contestant.graph.inputs})
+        with self.torch.autograd.profiler.profile() as profile:
+            contestant.wait(contestant.infer(batch))
+        names = {event.name for event in profile.function_events}
+        return sorted(name for name in names if "mkldnn" in name or "onednn" in name or "cudnn" in name)

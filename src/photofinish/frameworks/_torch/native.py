@@ -1,10 +1,11 @@
 """How one layer is written in PyTorch."""
 
-from typing import Any, Callable, Dict
+from typing import Any, Dict
 
-from photofinish.frameworks._common.forward import Native
+from photofinish.frameworks._common import text
+from photofinish.frameworks._common.forward import Native, Rules, plain
 
-__all__ = ["Native", "Rules", "plain", "write"]
+__all__ = ["Native", "Rules", "module", "plain", "write"]
 
 DEFAULTS: Dict[str, Any] = {  # PyTorch's own: an argument that equals it is not written
     "stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1, "bias": True, "ceil_mode": False,
@@ -13,18 +14,11 @@ DEFAULTS: Dict[str, Any] = {  # PyTorch's own: an argument that equals it is not
 
 
 def write(function: str, *arguments: Any, **named: Any) -> str:
-    """The text of a call; a string argument is taken as code, a pair of equal numbers is written once."""
-    def short(value: Any) -> Any:
-        return value[0] if isinstance(value, tuple) and value == value[:1] * 2 else value
-
-    words = [each if isinstance(each, str) else repr(short(each)) for each in arguments]
-    words += ["{}={!r}".format(name, short(value)) for name, value in named.items()
-              if name not in DEFAULTS or short(value) != DEFAULTS[name]]
-    return "{}({})".format(function, ", ".join(words))
+    """The text of a call; a string argument is taken as code."""
+    return text.write(function, *arguments, **{name: value for name, value in named.items()
+                                               if name not in DEFAULTS or text.short(value) != DEFAULTS[name]})
 
 
-def plain(call: str) -> Callable[..., Native]:
-    return lambda layer, *specs: Native(call)
-
-
-Rules = Dict[type, Callable[..., Native]]  # from a layer and the specs of its inputs
+def module(kind: str, *arguments: Any, **named: Any) -> Native:
+    """A module of one input."""
+    return Native("{self}({0})", write(kind, *arguments, **named))

@@ -15,7 +15,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
-from photofinish.frameworks._torch.weights import Place, places
+from photofinish.frameworks._common.places import Place
+from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
 
 # The C++ operators of torchvision's detection models. A build for another PyTorch than the one here (PyPI's, for CUDA)

@@ -1,12 +1,10 @@
 """Where the native model keeps the arrays of a graph: names that nn.Module allows, and the order of rows."""
 
-import keyword
 import re
-from typing import Dict, NamedTuple, Optional
-
-import numpy as np
+from typing import Dict, Optional
 
 from photofinish import layers
+from photofinish.frameworks._common.places import Place, legal, reset_first
 from photofinish.graph import Graph, Node
 
 RESERVED = re.compile("""
@@ -19,8 +17,7 @@ RECURRENT = {"input_weight": "weight_ih_l0", "recurrent_weight": "weight_hh_l0",
 
 def native_name(name: str) -> str:
     """A name of the graph as an attribute that is legal and that nn.Module does not use itself."""
-    word = re.sub(r"\W", "_", name)
-    return "_" + word if RESERVED.match(word) or keyword.iskeyword(word) or not word.isidentifier() else word
+    return legal(name, RESERVED)
 
 
 def native_path(name: str) -> str:
@@ -29,30 +26,15 @@ def native_path(name: str) -> str:
     return ".".join(renamed.get(part, native_name(part)) for part in name.split("."))
 
 
-class Place(NamedTuple):
-    """Where an array lives: its path in the state dictionary, and the order of its rows where PyTorch has another
-    (native row i is canonical row order[i])."""
-
-    path: str
-    order: Optional[np.ndarray] = None
-
-    def native(self, array: np.ndarray) -> np.ndarray:
-        return array if self.order is None else array[self.order]
-
-    def canonical(self, array: np.ndarray) -> np.ndarray:
-        return array if self.order is None else array[np.argsort(self.order)]
-
-
 def place(node: Node, own: str) -> Place:
     """Where a node's module has the array that its layer calls `own`."""
     layer, order = node.layer, None
     if isinstance(layer, layers.GRU) and layer.reset_after:
-        update, reset, hidden = np.split(np.arange(3 * layer.features), 3)
-        order = np.concatenate([reset, update, hidden])
+        order = reset_first(layer.features)
     elif not isinstance(layer, layers.LSTM):
         return Place(native_path("{}.{}".format(node.name, own)))
     _, backward, name = own.rpartition("backward_")
-    return Place(native_path(node.name) + "." + RECURRENT[name] + ("_reverse" if backward else ""), order)
+    return Place(native_path(node.name) + "." + RECURRENT[name] + ("_reverse" if backward else ""), order=order)
 
 
 def places(graph: Graph, names: Optional[Dict[str, str]] = None) -> Dict[str, Place]:

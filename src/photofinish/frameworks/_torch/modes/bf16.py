@@ -39,4 +39,4 @@ class Mode(AsItIs):
         return {"autocast": "bfloat16"}
 
     def evidence(self, contestant: Any) -> Dict[str, Any]:
-        return {"kernels": contestant.kernels()}
+        return {"kernels": self.kernels(contestant)}

@@ -9,4 +9,4 @@ class Mode(AsItIs):
     """Everything as it is."""
 
     def evidence(self, contestant: Any) -> Dict[str, Any]:
-        return {"kernels": contestant.kernels()}
+        return {"kernels": self.kernels(contestant)}

@@ -28,6 +28,6 @@ class Mode(Program):
 
     def evidence(self, contestant: Any) -> Dict[str, Any]:
         """The operations of the graph that runs, and the kernels they call."""
-        kernels = contestant.kernels()
+        kernels = self.kernels(contestant)
         operations = Counter(str(node.target) for node in self.program.graph.nodes if node.op == "call_function")
         return {"operations": dict(operations.most_common()), "kernels": kernels}

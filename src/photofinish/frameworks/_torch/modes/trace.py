@@ -49,6 +49,6 @@ class Mode(Program):
 
     def evidence(self, contestant: Any) -> Dict[str, Any]:
         """The operations of the graph that runs, and the kernels they call."""
-        kernels = contestant.kernels()
+        kernels = self.kernels(contestant)
         operations = Counter(node.kind() for node in self.program.inlined_graph.nodes())
         return {"operations": dict(operations.most_common()), "kernels": kernels}
