@@ -17,7 +17,7 @@ from photofinish.graph import Graph
 from photofinish.layers import Scan
 
 PACKAGE = Path(__file__).resolve().parent.parent
-TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values.py",
+TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values",
               "metrics.py", "frameworks", "measure", "worker.py")
 JAVASCRIPT = "node"  # the worker of frameworks in JavaScript
 SOURCES = (".py", ".mjs", ".json")

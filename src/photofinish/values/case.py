@@ -1,0 +1,71 @@
+"""What is computed in a race."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Tuple
+
+SERVE = "serve"  # queries under a load: whoever infers has it, in a race of its own
+WHOLE = ("epoch", "fit")  # tasks that are no step: who trains and infers has them too, and each is a race of its own
+REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
+
+
+@dataclass(frozen=True)
+class Training:
+    """A whole training as it was asked for: `epochs` passes over the `samples` of a data set (its arrays' SHA-256 is
+    `digest`), each followed by a look at its `validation` samples.
+
+    `target` is the validation accuracy to reach, None where only the passes are timed; accuracies within `tolerance` of
+    each other at the end count as equivalent.
+    """
+
+    data: str
+    digest: str
+    samples: int
+    validation: int
+    epochs: int
+    target: Optional[float] = None
+    tolerance: float = 0.01
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How queries come to a contender that answers them one at a time: `queries` in each block, `rate` a second at
+    moments drawn beforehand (Poisson), or from `clients` that each send the next as soon as they have an answer.
+
+    Latency counts from a query's arrival. With `latency` seconds the claim is raced for that `share` of all queries are
+    answered within them; it is looked at up to `looks` times, after a launch each, and holds with `confidence`.
+    """
+
+    queries: int
+    rate: Optional[float] = None
+    clients: Optional[int] = None
+    latency: Optional[float] = None
+    share: float = 0.99
+    confidence: float = 0.99
+    looks: int = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is computed: model x task x batch x input shape x precision x device.
+
+    `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
+    `units` of what throughput counts (tokens, say). `training` is that of tasks
+    epoch and fit, `load` that of task serve, in which a query is a batch.
+    """
+
+    model: str
+    digest: str
+    task: str
+    batch: int
+    shape: Tuple[int, ...]
+    classes: Optional[int] = 1000
+    precision: str = "float32"
+    device: str = "cpu"
+    regime: str = "matched"
+    threads: int = 1
+    optimizer: Dict[str, Any] = field(default_factory=dict)
+    unit: str = "images"
+    units: float = 1.0
+    training: Optional[Training] = None
+    load: Optional[Load] = None

@@ -1,0 +1,60 @@
+"""What shows that contenders compute the same, and what they really ran with."""
+
+from dataclasses import dataclass, field
+from typing import Dict, Tuple
+
+
+@dataclass(frozen=True)
+class Check:
+    """One group of tensors of a certificate. Errors are root-mean-square, relative to the reference's
+    scale; `allowed` follows from the contender's own float32 self-noise. `worst` names the tensor."""
+
+    group: str
+    tensors: int
+    error: float
+    allowed: float
+    passed: bool
+    worst: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proof that one contender computes what the reference computes.
+
+    `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
+    each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
+    graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
+    is the proof of a contender that runs inference and nothing else. `created` is when it was earned (ISO 8601),
+    `reused` says that this was in an earlier race or `verify`.
+    """
+
+    contender: str
+    digest: str
+    passed: bool
+    checks: Tuple[Check, ...]
+    reference: str
+    batch: int
+    listed: Tuple[Tuple[str, str], ...] = ()
+    curves: Dict[str, Tuple[float, ...]] = field(default_factory=dict)
+    reference_curves: Dict[str, Tuple[float, ...]] = field(default_factory=dict)
+    seconds: float = 0.0
+    versions: Dict[str, str] = field(default_factory=dict)
+    differences: Tuple[Tuple[str, str, str], ...] = ()
+    forward_only: bool = False
+    created: str = ""
+    reused: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the audit: what a contender really ran with, found by probing.
+
+    `how` says what was done to find out; `expected` is what the regime asks for ("" if nothing).
+    """
+
+    contender: str
+    topic: str
+    found: str
+    expected: str = ""
+    how: str = ""
+    warning: str = ""

@@ -1,0 +1,59 @@
+"""A race, and who was left out of it."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Tuple
+
+from photofinish.values.case import Case
+from photofinish.values.proof import Certificate, Finding
+from photofinish.values.records import Block, Epoch, Failure, Launch, Phase, WarmUp
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A contender that was asked for and is left out of a race: why, and what would put it right."""
+
+    contender: str
+    reason: str
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """A contender that was timed no further: over `launches` launches it took `ratio` times as long as `leader`."""
+
+    contender: str
+    leader: str
+    ratio: float
+    launches: int
+
+
+@dataclass(frozen=True)
+class Race:
+    """Everything recorded of one race: raw figures only, every summary is computed when read.
+
+    `looks` are the numbers of launches after which the plan looked at the result and could have
+    stopped on it; none for a number fixed beforehand. The verdict's level depends on them. Whoever is `skipped` is none
+    of the `contenders`; `stragglers` are, and were timed in the pilot only. `environments` are those the contenders ran
+    in: "origin" (this Python, given by the user, or made), "python" and "packages", with exact versions.
+    """
+
+    id: str
+    case: Case
+    contenders: Tuple[str, ...]
+    margin: float = 0.02
+    created: str = ""
+    command: str = ""
+    machine: Dict[str, Any] = field(default_factory=dict)
+    versions: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    launches: Tuple[Launch, ...] = ()
+    looks: Tuple[int, ...] = ()
+    blocks: Tuple[Block, ...] = ()
+    epochs: Tuple[Epoch, ...] = ()
+    phases: Tuple[Phase, ...] = ()
+    warm_ups: Tuple[WarmUp, ...] = ()
+    failures: Tuple[Failure, ...] = ()
+    certificates: Tuple[Certificate, ...] = ()
+    audit: Tuple[Finding, ...] = ()
+    skipped: Tuple[Skip, ...] = ()
+    environments: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    stragglers: Tuple[Straggler, ...] = ()

@@ -1,0 +1,123 @@
+"""What a race writes down as it goes: raw figures, and what stopped a contender."""
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One fresh process per contender. `started` and `warmed` are the orders drawn for it. `groups` are those who were
+    alive together where not all fitted in memory, one group after another: the anchor is in each, in a fresh process.
+    """
+
+    number: int
+    seed: int
+    started: Tuple[str, ...]
+    warmed: Tuple[str, ...]
+    seconds: float = 0.0
+    groups: Tuple[Tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stage of a launch of one contender: start, import, build, weights, compile:<task>,
+    first_step:<task>, warm_up:<task>. `cache` is "cold" or "warm" where a compile cache matters.
+
+    `memory` is the peak resident set (bytes) reached by the end of the phase; `device_memory` the
+    device allocator's peak where there is one.
+    """
+
+    launch: int
+    contender: str
+    name: str
+    seconds: float
+    memory: int = 0
+    device_memory: Optional[int] = None
+    cache: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The timed steps of one contender in one round of one launch, one figure per step.
+
+    `position` is the place within the round (0 first), `group` who of a launch was alive together (0 where all were);
+    `resume` the untimed first step after being woken; `faults` minor page faults over the timed steps; `cpu` own CPU
+    seconds over them; `foreign` the share of the machine's CPU time that others used meanwhile (None: not known).
+
+    In task serve a figure is the latency of a query, `service` the part of it in which it was worked on, and `wall` the
+    seconds of the block, pauses included in which nobody asked.
+    """
+
+    launch: int
+    round: int
+    position: int
+    contender: str
+    task: str
+    seconds: Tuple[float, ...]
+    cpu: float
+    faults: int
+    foreign: Optional[float]
+    resume: float
+    loss: Optional[float] = None
+    repeated: bool = False
+    group: int = 0
+    service: Tuple[float, ...] = ()
+    wall: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch of one contender in one launch: training over the whole set, then a look at the validation samples.
+
+    `number` counts from 1; `position` is the place among the contenders in that epoch. `seconds` are those of `steps`
+    training steps with their batches, `first_step` those of the first of them. `loss` is the mean of their losses,
+    `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are validation
+    samples, at the end. In task epoch nothing is validated; there `first_batch` are the seconds until it was there, and
+    `last_step` those of the step on what does not fill a batch. `cpu`, `faults` and `foreign` are as in Block.
+    """
+
+    launch: int
+    number: int
+    position: int
+    contender: str
+    seconds: float
+    steps: int
+    first_step: float
+    loss: float
+    accuracy: Optional[float] = None
+    validation_seconds: Optional[float] = None
+    validation_loss: Optional[float] = None
+    validation_accuracy: Optional[float] = None
+    first_batch: Optional[float] = None
+    last_step: Optional[float] = None
+    cpu: float = 0.0
+    faults: int = 0
+    foreign: Optional[float] = None
+    first_losses: Tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Every step from the second to steady state, with the class found ("flat", "warmup", "slowdown",
+    "no steady state") and how many steps came before the steady ones."""
+
+    launch: int
+    contender: str
+    task: str
+    seconds: Tuple[float, ...]
+    kind: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What stopped a contender, as a result: kind is "crash", "hang", "out of memory", "nan",
+    "wrong answer", "unsupported", "missing", "protocol" or "interrupted"."""
+
+    contender: str
+    kind: str
+    message: str
+    launch: int = 0
+    phase: str = ""
+    log: str = ""
+    command: str = ""

@@ -1,0 +1,94 @@
+"""What is concluded from races."""
+
+from dataclasses import dataclass, field
+from typing import Dict, Optional, Tuple
+
+from photofinish.values.race import Race
+from photofinish.values.records import Failure
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """ratio = seconds(b) / seconds(a), above 1 where a is faster; `verdict` is one of FASTER (a is),
+    SLOWER, EQUIVALENT, UNDECIDED, NOT COMPARABLE. `seconds_to_decide` is 0 when decided; `level` is the
+    confidence of the interval from `low` to `high`."""
+
+    a: str
+    b: str
+    ratio: Optional[float]
+    low: Optional[float]
+    high: Optional[float]
+    verdict: str
+    seconds_to_decide: Optional[float] = None
+    launches: int = 0
+    reason: str = ""
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two contenders end equally accurate: `difference` = accuracy(a) - accuracy(b) at the end, the mean over
+    launches. `verdict` is EQUIVALENT, HIGHER (a is), LOWER or UNDECIDED; `level` is the confidence from `low` to
+    `high`."""
+
+    a: str
+    b: str
+    difference: float
+    low: Optional[float]
+    high: Optional[float]
+    verdict: str
+    launches: int
+    reason: str = ""
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One contender's line in the result of a race. `place` is 1 for the fastest; contenders in one tie
+    group (0 is the leaders') are not shown to differ. `step` is the time that the race compares: of a step, in task
+    epoch of a later epoch, in task fit until the target is reached. Phases are medians over launches."""
+
+    contender: str
+    place: Optional[int]
+    tie_group: Optional[int]
+    step: Optional[Estimate]
+    throughput: Optional[Estimate] = None
+    cpu_per_wall: Optional[float] = None
+    faults_per_step: Optional[float] = None
+    memory: Optional[int] = None
+    spread: Optional[float] = None  # s.d. of the log step time between launches
+    phases: Dict[str, float] = field(default_factory=dict)
+    failure: Optional[Failure] = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A race as judged: what reports draw and `--json` prints."""
+
+    race: Race
+    comparable: bool
+    standings: Tuple[Standing, ...]
+    verdicts: Tuple[Verdict, ...]
+    warnings: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a contender's first guess was the class of the image. `unlike` maps each other contender to how many
+    images the two guess differently."""
+
+    contender: str
+    images: int
+    right: int
+    top1: Estimate
+    unlike: Dict[str, int] = field(default_factory=dict)
