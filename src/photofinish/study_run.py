@@ -17,7 +17,7 @@ Listener = Callable[[Progress], None]
 
 def outcome(study: Study, store: Path | str | None = None) -> list[Settled]:
     """What the store knows of the study's races, in the order of the file."""
-    return _outcome(study, _open(store))
+    return settled_of(study.races, open_store(store))
 
 
 def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = None, seed: int | None = None,
@@ -28,28 +28,36 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
 
     Raises Interrupted (Ctrl-C): what was settled stays, and running again goes on from there.
     """
-    kept = _open(store)
-    pending = [each.planned for each in _outcome(study, kept) if each.pending and _wanted(each.planned, only)]
+    kept = open_store(store)
+    pending = [each.planned for each in settled_of(study.races, kept) if each.pending and _wanted(each.planned, only)]
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
     for number, planned in enumerate(pending, 1):
         tell(Progress("plan", f"race {number} of {len(pending)}: {planned.title}", done=number - 1, total=len(pending)))
         try:
-            found = api.race(
-                planned.model, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
-                classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
-                threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
-                launches=planned.launches, data=planned.data, epochs=planned.epochs, seeds=planned.seeds,
-                target=planned.target, store=store, listener=listener, environments=environments,
-                make_environments=make_environments, command=f"photofinish study run {study.name}")
+            session = race(planned, store=store, listener=listener, environments=environments,
+                           make_environments=make_environments, command=f"photofinish study run {study.name}")
         except UsageError as error:
             kept.settle(planned.key, reason=error.message)
         else:
-            kept.settle(planned.key, found[0].race.id.rpartition("-")[0])
-    return _outcome(study, kept)
+            kept.settle(planned.key, session)
+    return settled_of(study.races, kept)
 
 
-def _open(store: Path | str | None) -> Store:
+def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Listener | None = None,
+         environments: Sequence[str] = (), make_environments: bool | None = None, command: str | None = None) -> str:
+    """Runs one planned race and returns the session it is in. Raises UsageError and Interrupted."""
+    found = api.race(
+        planned.model, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
+        classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
+        threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
+        launches=planned.launches, data=planned.data, epochs=planned.epochs, seeds=planned.seeds,
+        target=planned.target, store=store, listener=listener, environments=environments,
+        make_environments=make_environments, command=command)
+    return found[0].race.id.rpartition("-")[0]
+
+
+def open_store(store: Path | str | None) -> Store:
     return Store(Path(store) if store is not None else api.DEFAULT_STORE)
 
 
@@ -57,11 +65,12 @@ def _wanted(planned: PlannedRace, only: Sequence[str]) -> bool:
     return all(word.lower() in f"{planned.group} {planned.title}".lower() for word in only)
 
 
-def _outcome(study: Study, store: Store) -> list[Settled]:
+def settled_of(planned_races: Sequence[PlannedRace], store: Store) -> list[Settled]:
+    """What the store knows of each."""
     settled = store.settled()
     races = {session: ids for session, _, ids in store.sessions()}
     found = []
-    for planned in study.races:
+    for planned in planned_races:
         session, reason = settled.get(planned.key, ("", ""))
         results = tuple(judged(store.read(each)) for each in races.get(session, ()))
         found.append(Settled(planned, results, planned.skip or reason))

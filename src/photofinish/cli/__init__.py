@@ -11,9 +11,11 @@ import click
 from photofinish import __version__
 from photofinish.cli import (
     accuracy,
+    bisect,
     claims,
     doctor,
     env,
+    history,
     listing,
     race,
     report,
@@ -62,7 +64,8 @@ def photofinish() -> None:
     """
 
 
-for each in (race, sweep, serve, verify, accuracy, study, claims, report, listing, show, env, doctor, selftest):
+for each in (race, sweep, serve, verify, accuracy, study, history, bisect, claims, report, listing, show, env, doctor,
+             selftest):
     photofinish.add_command(each.command)
 
 

@@ -159,6 +159,30 @@ environments = together(
                  help="Make no environment for a framework that this Python lacks (the same as "
                       "PHOTOFINISH_ENVIRONMENTS=never)."))
 case = together(batch, shape, classes, device, threads)
+precision = click.option("--precision", type=Share(), default="1%", show_default=True,
+                         help="Stop early when every ratio is known to plus or minus this.")
+launches = click.option("--launches", type=COUNT, metavar="N",
+                        help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
+
+
+def budget(of: str) -> Callable[[Command], Command]:
+    return click.option("--budget", type=Duration(), default="5m", show_default=True,
+                        help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h.")
+
+
+measuring = together(optimizer, regime, budget("race"), precision, margin, launches)
+framework = click.option("--framework", required=True, metavar="NAME",
+                         help="Whose versions: torch, or with a mode and options torch:compile.")
+frameworks = click.option("--framework", "frameworks", multiple=True, required=True, metavar="LIST",
+                          help="Whose versions: torch,tensorflow:xla, separated by commas.")
+
+
+def versions(default: str) -> Callable[[Command], Command]:
+    return click.option("--versions", multiple=True, metavar="LIST",
+                        help="2.13.0, or torch@2.13.0 where there are several frameworks, separated by commas; one "
+                             f"that is in no table has its day beside it: 2.16.0=2026-11-25. Default: {default}.")
+
+
 formats = together(
     click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                  help="Write a self-contained HTML report as well."),

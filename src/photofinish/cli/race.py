@@ -32,17 +32,14 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.weights
 @options.optimizer
 @options.regime
-@click.option("--budget", type=options.Duration(), default="5m", show_default=True,
-              help="Time for the measurements of each command, such as 90s, 5m or 1h.")
-@click.option("--precision", type=options.Share(), default="1%", show_default=True,
-              help="Stop early when every ratio is known to plus or minus this.")
+@options.budget("command")
+@options.precision
 @options.margin
 @options.memory
 @click.option("--time-all", is_flag=True,
               help="Time every contender to the end, also one that took more than 10 times as long as the leader in "
                    "the pilot.")
-@click.option("--launches", type=options.COUNT, metavar="N",
-              help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
+@options.launches
 @click.option("--data", default="", metavar="NAME[:FOLDER]",
               help="Of --task epoch and fit: digits or patterns (patterns:512 for so many), which come along, or on "
                    "your disk mnist:FOLDER, cifar10:FOLDER, cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, "

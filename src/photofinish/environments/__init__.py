@@ -5,6 +5,7 @@ in it (start)."""
 from photofinish.environments.choice import (
     Choice,
     Environment,
+    at_hand,
     cure,
     foresee,
     installed,
@@ -13,7 +14,7 @@ from photofinish.environments.choice import (
     own,
     resolve,
 )
-from photofinish.environments.contenders import ALL, COMMON_OPTIONS, checked, everybody, expand, split
+from photofinish.environments.contenders import ALL, COMMON_OPTIONS, check_version, checked, everybody, expand, split
 from photofinish.environments.headers import FOLDER, TASKS, FrameworkInfo, Recipe, file_of, frameworks, read_header
 from photofinish.environments.make import Missing
 
@@ -27,6 +28,8 @@ __all__ = [
     "FrameworkInfo",
     "Missing",
     "Recipe",
+    "at_hand",
+    "check_version",
     "checked",
     "cure",
     "everybody",

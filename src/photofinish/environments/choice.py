@@ -190,6 +190,16 @@ def installed(choice: Choice | None = None) -> list[Contender]:
     return [contender for contender in everybody() if isinstance(resolve(contender, choice), Environment)]
 
 
+def at_hand(framework: str, choice: Choice) -> list[str]:
+    """The versions of a framework that can race at once: this Python's, the user's own, those made for a version."""
+    here = installed_version(headers.frameworks()[framework])
+    given = [_given(Contender(framework, version=name.partition("@")[2]), choice) for name in choice.given
+             if name.partition("@")[0] == framework]
+    found = [here or "", *(each.version for each in given if isinstance(each, Environment)),
+             *(made.asked for made in cache.everything() if made.framework == framework)]
+    return list(dict.fromkeys(version.partition("+")[0] for version in found if version))
+
+
 def _given(contender: Contender, choice: Choice) -> Environment | Missing | None:
     """The user's own environment for it, None if they named none. The one named for a framework serves every version
     that it has, the one named for a version that version alone."""

@@ -62,8 +62,8 @@ def checked(text: str, device: str = "cpu") -> Contender:
     except SpellingError as error:
         raise UsageError(str(error)) from error
     framework = known(contender.framework)
-    if contender.version and not _VERSION.fullmatch(contender.version):
-        raise UsageError(f"{contender.version!r} is not a version", f"write {contender.framework}@2.8.0, say")
+    if contender.version:
+        check_version(contender.framework, contender.version)
     contender = replace(contender, mode=contender.mode or framework.default_mode)
     if contender.mode not in framework.modes:
         raise unknown(f"mode of {framework.name}", contender.mode, framework.modes,
@@ -82,6 +82,12 @@ def checked(text: str, device: str = "cpu") -> Contender:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
         raise unknown(f"device of {of}", device, devices)
     return contender
+
+
+def check_version(framework: str, version: str) -> None:
+    """Raises UsageError for what is none."""
+    if not _VERSION.fullmatch(version):
+        raise UsageError(f"{version!r} is not a version", f"write {framework}@2.8.0, say")
 
 
 def known(framework: str) -> FrameworkInfo:

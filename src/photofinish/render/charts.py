@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import altair
@@ -125,27 +126,48 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     nested = chart.overlaid or any(name not in colours for name in names)
     values = [value for each in series for value in each.y]
     size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
-    x_axis = altair.Axis(title=chart.x.title, format="~s" if chart.x.log else "d", grid=False, tickCount=8,
-                         **({"values": _ticks(series)} if chart.x.log else {}))
-    x = altair.X("x:Q", axis=x_axis, scale=altair.Scale(type="log" if chart.x.log else "linear", nice=False,
-                                                       zero=False))
+    days = chart.x.hint == "date"
+    x = _days(chart.x) if days else _numbers(chart.x, series)
     drawn = {"axis": _value_axis(chart, series, title),
              "scale": altair.Scale(type="log" if chart.y.log else "linear", zero=not (chart.y.log or nested))}
     y = altair.Y("y:Q", **drawn)
+    place = _milliseconds if days else float
     layers: list[Any] = [altair.Chart(_data([{"x": mark}])).mark_rule(color="var(--quiet)", strokeDash=[2, 3]).encode(
         x=x) for mark in chart.marks]
-    layers += [altair.Chart(_data([{"x": a, "low": low / size, "high": high / size} for a, low, high in
-                                   zip(each.x, each.low, each.high)])).mark_area(
-        color=colours.get(each.name, "var(--reference)"), opacity=0.18).encode(
-        x=x, y=altair.Y("low:Q", **drawn), y2="high:Q") for each in series if each.low]
+    for each in series:
+        rows = [{"x": place(a), "y": b / size, "low": low / size, "high": high / size}
+                for a, b, low, high in zip(each.x, each.y, each.low, each.high)]
+        ends = altair.Chart(_data(rows)).encode(x=x, y=altair.Y("low:Q", **drawn), y2="high:Q",
+                                                color=altair.value(colours.get(each.name, "var(--reference)")))
+        if rows and days:  # nothing is known of the days between
+            layers += [ends.mark_rule(strokeWidth=5, opacity=0.4, strokeCap="round"),
+                       ends.encode(y=y, y2=altair.Undefined).mark_point(filled=True, size=70, opacity=1)]
+        elif rows:
+            layers.append(ends.mark_area(opacity=0.18))
     for i, each in enumerate(series):
-        rows = [{"x": a, "y": b / size} for a, b in zip(each.x, each.y)]
+        rows = [{"x": place(a), "y": b / size} for a, b in zip(each.x, each.y)]
         width = 2 + 1.6 * (len(series) - 1 - i) if nested else 2.2
         dash = [1, 0] if nested else list(DASHES[i % len(DASHES)])
         layers.append(altair.Chart(_data(rows), width=WIDTH - 70, height=320).mark_line(
             color=colours.get(each.name, "var(--reference)"), strokeWidth=width, strokeDash=dash, strokeCap="butt",
             strokeJoin="round").encode(x=x, y=y))
     return altair.layer(*layers)
+
+
+def _numbers(axis: Axis, series: tuple[Series, ...]) -> altair.X:
+    ticks = {"values": _ticks(series)} if axis.log else {}
+    scale = altair.Scale(type="log" if axis.log else "linear", nice=False, zero=False)
+    return altair.X("x:Q", scale=scale, axis=altair.Axis(title=axis.title, format="~s" if axis.log else "d", grid=False,
+                                                         tickCount=8, **ticks))
+
+
+def _days(axis: Axis) -> altair.X:
+    return altair.X("x:T", axis=altair.Axis(title=axis.title, format="%Y-%m", grid=False, tickCount=8))
+
+
+def _milliseconds(day: float) -> float:
+    """Since 1970, as the chart's own calendar counts."""
+    return (day - date(1970, 1, 1).toordinal()) * 86_400_000.0
 
 
 def _ticks(series: tuple[Series, ...]) -> list[float]:

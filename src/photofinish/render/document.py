@@ -11,7 +11,7 @@ from typing import Union
 
 # What a number is. Renderers know hints, never metrics; `quantities.py` says how each is written.
 HINTS = ("text", "code", "contender", "duration", "bytes", "percent", "accuracy", "ratio", "count", "number",
-         "scientific", "rate", "check")
+         "scientific", "rate", "check", "date")  # a date is a day as `datetime.date.toordinal` counts them
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """One named line, row or bar: `y` over `x`; `group` is a second label (a launch, a phase)."""
+    """One named line, row or bar: `y` over `x`; `group` is a second label (a launch, a phase). `low` and `high` are the
+    ends of the figures' intervals: of x in a row, of y along a line."""
 
     name: str
     x: tuple[float, ...]
@@ -144,9 +145,9 @@ class Chart:
     """A picture of data. `kind` is one of
 
     - "intervals": per series one x with low and high; `band` around the first of `marks` counts as equal
-    - "lines": y over x per series, with a band where it has low and high, `marks` along x; a name not in
-      `Document.series` is drawn as a reference; where there is one, or they are `overlaid`, lines that agree are drawn
-      so that all show
+    - "lines": y over x per series, with a band where it has low and high (over days: a bar at each), `marks` along x;
+      a name not in `Document.series` is drawn as a reference; where there is one, or they are `overlaid`, lines that
+      agree are drawn so that all show
     - "strip": per series every x as a dot, in the row of its name and group
     - "bars": per series (name, group) one x, stacked by group within name, in the order given
 

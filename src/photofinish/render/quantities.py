@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 
 from photofinish.render.document import Cell, Interval, Quantity, Span, Text
 
@@ -87,6 +88,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "rate": lambda value: f"{digits(value)} /s",
     "scientific": _scientific,
     "check": _check,
+    "date": lambda value: date.fromordinal(round(value)).isoformat(),
 }
 
 

@@ -88,13 +88,17 @@ def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     values = [value for each in series for value in each.y if math.isfinite(value)]
     level = _scale(min(values), max(values), len(_LEVELS), chart.y.log) if values else lambda value: 0
     lines = []
+    left, right = min(each.x[0] for each in series), max(each.x[-1] for each in series)
+    at = _scale(left, right, room)
     for label, each, end in zip(labels, series, ends):
-        count = max(1, room * len(each.y) // longest)
-        picks = [each.y[i * len(each.y) // count] for i in range(count - 1)] + [each.y[-1]]
-        curve = "".join(_LEVELS[level(value)] if math.isfinite(value) else "×" for value in picks)  # noqa: RUF001
+        marks = [_LEVELS[level(value)] if math.isfinite(value) else "×" for value in each.y]  # noqa: RUF001
+        count = max(1, room * len(marks) // longest)
+        curve = "".join([marks[i * len(marks) // count] for i in range(count - 1)] + [marks[-1]])
+        if chart.x.hint == "date":  # days are not evenly spaced, nor the same in all lines
+            places = dict(zip(map(at, each.x), marks))
+            curve = "".join(places.get(i, " ") for i in range(room))
         lines.append(f"{label}  {curve.ljust(room)}  {end}")
-    first = series[0].x
-    lines.append(f"{' ' * len(labels[0])}  {_span(chart.x, first[0], first[-1], room)}")
+    lines.append(f"{' ' * len(labels[0])}  {_span(chart.x, left, right, room)}")
     return lines
 
 

@@ -20,7 +20,7 @@ from photofinish.stats.learning import agreements
 from photofinish.stats.serving import served
 from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
 
-SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims", "sweep")
+SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims", "sweep", "history", "bisect")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

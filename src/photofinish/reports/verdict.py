@@ -72,14 +72,14 @@ def _faster(result: Result, verdict: Verdict) -> Text:
     runner_up = "the runner-up, " if len(ranked(result)) > 2 else ""
     comma = "," if runner_up else ""
     return (contender(verdict.a), f" {_deed(result)} ",
-            Span(f"{_ratio(verdict)[0]}{TIMES} faster", "strong"), f" than {runner_up}", contender(verdict.b),
-            f"{comma} here ({_interval(verdict)})")
+            Span(f"{ratio_of(verdict)[0]}{TIMES} faster", "strong"), f" than {runner_up}", contender(verdict.b),
+            f"{comma} here ({interval_of(verdict)})")
 
 
 def _equivalent(result: Result, verdict: Verdict) -> Text:
     return (contender(verdict.a), " and ", contender(verdict.b), f" {_deed(result, 2)} ",
             Span("equally fast", "strong"), " here: within ", Quantity(result.race.margin, "percent"),
-            f" of each other (ratio {_ratio(verdict)[0]}, {_interval(verdict)})")
+            f" of each other (ratio {ratio_of(verdict)[0]}, {interval_of(verdict)})")
 
 
 def _undecided(result: Result, verdict: Verdict) -> Text:
@@ -91,7 +91,7 @@ def _undecided(result: Result, verdict: Verdict) -> Text:
     if verdict.seconds_to_decide:
         more = ("; about ", Quantity(verdict.seconds_to_decide, "duration"), " more would decide it")
     return ("It is ", Span("undecided", "strong"), " whether ", contender(verdict.a), " or ", contender(verdict.b),
-            f" {_deed(result)} faster here (ratio {_ratio(verdict)[0]}, {_interval(verdict)})", *more)
+            f" {_deed(result)} faster here (ratio {ratio_of(verdict)[0]}, {interval_of(verdict)})", *more)
 
 
 _SAID = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}
@@ -151,10 +151,10 @@ def _behind(result: Result, leader: str, rival: str) -> Text:
     verdict = between(result, leader, rival)
     assert verdict is not None
     if verdict.verdict == "FASTER":
-        return ("takes ", Span(f"{_ratio(verdict)[0]}{TIMES}", "strong"), " as long as ", contender(leader),
-                f" ({_interval(verdict)}).")
+        return ("takes ", Span(f"{ratio_of(verdict)[0]}{TIMES}", "strong"), " as long as ", contender(leader),
+                f" ({interval_of(verdict)}).")
     same = "is equivalent to " if verdict.verdict == "EQUIVALENT" else "is not shown to differ from "
-    return (same, contender(leader), f" (ratio {_ratio(verdict)[0]}, {_interval(verdict)}).")
+    return (same, contender(leader), f" (ratio {ratio_of(verdict)[0]}, {interval_of(verdict)}).")
 
 
 def _deed(result: Result, count: int = 1) -> str:
@@ -168,13 +168,15 @@ def _deed(result: Result, count: int = 1) -> str:
     return f"{verb} {case.model} {end}"
 
 
-def _ratio(verdict: Verdict) -> tuple[str, str, str]:
+def ratio_of(verdict: Verdict) -> tuple[str, str, str]:
+    """The ratio and the ends of its interval, as they are written; of a verdict that has them."""
     assert verdict.ratio is not None and verdict.low is not None and verdict.high is not None
     return ratio_with_interval(verdict.ratio, verdict.low, verdict.high)
 
 
-def _interval(verdict: Verdict) -> str:
-    _, low, high = _ratio(verdict)
+def interval_of(verdict: Verdict) -> str:
+    """How sure it is: 95 % interval 1.21 to 1.25, 8 launches."""
+    _, low, high = ratio_of(verdict)
     assert verdict.low is not None and verdict.high is not None
     span = f"{low} to {high}" if tells(verdict.low, verdict.high) else "too wide to tell anything yet"
     return f"{100 * verdict.level:.3g} % interval {span}, {verdict.launches} launches"

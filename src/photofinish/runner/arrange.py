@@ -26,11 +26,12 @@ RACES = TASKS + WHOLE
 
 def find_entries(contenders: Sequence[str], device: str, choice: environments.Choice | None = None,
                  listener: Callable[[Progress], None] | None = None,
-                 tasks: Sequence[str] = TASKS) -> tuple[list[Entry], tuple[Skip, ...]]:
+                 tasks: Sequence[str] = TASKS, lenient: bool = False) -> tuple[list[Entry], tuple[Skip, ...]]:
     """The contenders that have any of the tasks, with their interpreters, in environments made now where that is needed
-    and allowed; of `all`, those that cannot be had here are skipped. Raises UsageError for another one that cannot."""
+    and allowed; of `all`, or if `lenient`, those that cannot be had here are skipped. Raises UsageError for another one
+    that cannot."""
     choice = choice or environments.Choice()
-    lenient = environments.ALL in environments.split(contenders)
+    lenient = lenient or environments.ALL in environments.split(contenders)
     entries, skipped = [], []
     wanted = [each for each in named(contenders, device, choice) if set(tasks_of(each)) & set(tasks)]
     for contender in () if lenient else wanted:  # before the first is made, which may take minutes

@@ -1,0 +1,67 @@
+"""`photofinish bisect`: the release in which a framework got slower."""
+
+import json
+from pathlib import Path
+
+import click
+
+from photofinish.cli import options
+
+
+@click.command("bisect", epilog="""\b
+Examples:
+  photofinish bisect resnet50 --framework torch --good 1.13.1 --bad 2.13.0
+  photofinish bisect resnet18 --framework tensorflow:graph --task infer --good 2.9.0 --bad 2.21.0 --budget 10m
+  photofinish bisect resnet18 --framework torch --good 1.0.0 --bad 2.13.0 --versions 1.4.0,1.13.1,2.0.1
+
+\b
+Exit code: 0 found, or it is not slower; 1 no more than a bracket, 2 wrong use, 130 interrupted.""")
+@click.argument("model")
+@options.framework
+@click.option("--good", required=True, metavar="VERSION", help="The earlier version, which was faster.")
+@click.option("--bad", required=True, metavar="VERSION", help="The later version, which is slower.")
+@options.versions("every final release between the two")
+@click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
+@options.environments
+@options.case
+@options.measuring
+@options.store
+@options.formats
+@options.quiet
+def command(model: str, framework: str, good: str, bad: str, versions: tuple[str, ...], task: str,
+            own_environments: tuple[str, ...], make_environments: bool | None, batch: int | None,
+            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, optimizer: str,
+            regime: str, budget: float, precision: float, margin: float, launches: int | None, store: Path | None,
+            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+    """Find the release between --good and --bad in which FRAMEWORK got slower on MODEL.
+
+    The two are raced first: where the later one is not shown to be slower there is nothing to find. Then the release in
+    the middle races with both; it lies on the slow side if more than half of the slow-down has happened by then, and
+    so on. One that cannot be had, or that stays undecided, is passed by. What the store has is not raced again:
+    interrupted, the same command goes on; what stayed undecided is raced again with another --budget.
+    """
+    from photofinish import api, timeline_run
+    from photofinish.cli import output, present
+    from photofinish.reports import bisection as report
+    from photofinish.study import PlannedRace
+    from photofinish.timeline import FOUND, NOT_SLOWER, Search
+    from photofinish.timeline.versions import between
+    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
+    found = Search(tuple(between(framework, good, bad, versions, device=device)))
+    asked = PlannedRace("bisection", model, (task,), (), batch, shape, classes, device, regime, optimizer, threads,
+                        launches, budget=budget, precision=precision, margin=margin)
+    interrupted = False
+    with output.watching(quiet) as listener:
+        races = timeline_run.Races(asked, store, listener, own_environments, make_environments)
+        try:
+            for found in timeline_run.search(found.versions, races):  # noqa: B007, B020  the last is everything
+                pass
+        except api.Interrupted:
+            interrupted = True
+    if found.ends is not None:
+        present.documents([report.document(found)], chosen, full=False,
+                          as_json=lambda: json.dumps(report.as_json(found), indent=2))
+    if interrupted:
+        click.echo("Stopped by hand. The same command goes on from here.", err=True)
+        return 130
+    return 0 if found.outcome in (FOUND, NOT_SLOWER) else 1

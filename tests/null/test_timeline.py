@@ -1,0 +1,105 @@
+"""A history and a search on the fake framework, whose speeds are scripted release by release."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from photofinish import api, timeline_run
+from photofinish.errors import UsageError
+from photofinish.stats import plan
+from photofinish.study import PlannedRace
+from photofinish.timeline import FOUND, SEARCHING, Search
+from photofinish.timeline.versions import Dated
+from photofinish.timeline_run import Races
+from photofinish.values import Progress
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+SPEEDS = {"1.0": 0.0100, "1.1": 0.0101, "2.0": 0.0130}
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a proof takes longer than a race, and a search goes on where another stopped."""
+    return tmp_path_factory.mktemp("store")
+
+
+def scripted() -> list[Dated]:
+    return [Dated(f"fake:steady[noise=0.001,step={step}]", "fake:steady", version, date(2020 + i, 1, 1))
+            for i, (version, step) in enumerate(SPEEDS.items())]
+
+
+def races(store: Path, group: str = "bisection", budget: float = 60.0, **changes: object) -> Races:
+    asked = PlannedRace(group, MODEL, ("train",), (), batch=8, launches=2, budget=budget)
+    return Races(asked, store, **changes)  # type: ignore[arg-type]
+
+
+def last(versions: Sequence[Dated], racing: Races) -> Search:
+    return list(timeline_run.search(versions, racing))[-1]
+
+
+def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(store: Path) -> None:
+    versions, seen = scripted(), []
+
+    def stop(progress: Progress) -> None:
+        if seen and progress.stage == "block":  # of the second race
+            raise KeyboardInterrupt
+    with pytest.raises(api.Interrupted):
+        for search in timeline_run.search(versions, races(store, listener=stop)):
+            seen.append(search)
+    assert [each.outcome for each in seen] == [SEARCHING]
+    found = last(versions, races(store))
+    assert found.outcome == FOUND and [each.version for each in found.bracket] == ["1.1", "2.0"]
+    assert found.ends == seen[0].ends  # not raced again
+    assert found.change is not None and found.change.ratio == pytest.approx(0.0130 / 0.0101, rel=0.01)
+    again = last(versions, races(store, listener=stop))
+    assert again == found
+
+
+def test_a_larger_budget_does_not_race_again_what_is_decided(store: Path) -> None:
+    before = last(scripted(), races(store))
+    assert last(scripted(), races(store, budget=90.0)) == before
+
+
+def test_a_history_races_those_that_can_be_had(store: Path) -> None:
+    versions = scripted()[::2]
+    absent = Dated("fake@9.9:steady", "fake:steady", "9.9", date(2029, 1, 1))
+    found = timeline_run.history([*versions, absent], races(store, "history"))
+    assert [each.contender for each in found.skipped] == [absent.contender] and found.skipped[0].reason
+    (result,) = found.results
+    assert result.comparable and set(result.race.contenders) == {each.contender for each in versions}
+    assert timeline_run.history([*versions, absent], races(store, "history")).results == found.results  # from the store
+
+
+def test_a_history_of_fewer_than_two_is_refused(store: Path) -> None:
+    absent = [Dated(f"fake@9.{i}:steady", "fake:steady", f"9.{i}", date(2029, 1, 1)) for i in range(2)]
+    for versions, said in (([], "no version can run"), ([scripted()[0], *absent], "two versions that can run here")):
+        with pytest.raises(UsageError, match=said):
+            timeline_run.history(versions, races(store))
+
+
+MEASURING = ("--batch", "8", "--launches", "2", "--budget", "60s", "--quiet", "--json")
+
+
+def test_the_commands_show_what_is_in_the_store(store: Path, monkeypatch: pytest.MonkeyPatch,
+                                                command: Callable[..., Any]) -> None:
+    """Nothing is raced again: the versions are those of the tests above."""
+    monkeypatch.setattr("photofinish.timeline.versions.choose", lambda *lines, **options: scripted()[::2])
+    monkeypatch.setattr("photofinish.timeline.versions.between", lambda *ends, **options: scripted())
+    monkeypatch.setattr(api, "race", None)
+    found = command("bisect", MODEL, "--framework", "fake", "--good", "1.0", "--bad", "2.0", "--store", str(store),
+                    *MEASURING)
+    assert found.code == 0 and json.loads(found.out)["slow"] == "2.0"
+    shown = command("history", MODEL, "--framework", "fake", "--store", str(store), *MEASURING)
+    assert shown.code == 0 and [each["version"] for each in json.loads(shown.out)[0]["versions"]] == ["1.0", "2.0"]
+    refused = command("bisect", MODEL, "--framework", "fake", "--good", "1.0")
+    assert refused.code == 2 and "--bad" in refused.err
