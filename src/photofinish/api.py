@@ -24,6 +24,7 @@ from photofinish.runner.arrange import (
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.epochs import EpochSession
 from photofinish.runner.groups import default_room
+from photofinish.runner.largest import MAX, Search, fixed_batch, limit_of, meet_at_the_smallest
 from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
@@ -35,7 +36,7 @@ from photofinish.runner.sweep import Sweep as Passes
 from photofinish.stats import batches as stats_batches
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, Progress, Skip
+from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress, Skip
 
 DEFAULT_STORE = Path(".photofinish")
 
@@ -49,17 +50,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
-         batch: int | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
+         batch: int | str | None = None, shape: tuple[int, ...] | None = None, classes: int | None = None,
          weights: Path | str | None = None, optimizer: str = "", regime: str = "matched", device: str = "cpu",
-         threads: int | None = None, budget: float = 300.0, precision: float = 0.01, margin: float = 0.02,
-         memory: int | None = None, time_all: bool = False, launches: int | None = None, certify: bool = True,
-         recertify: bool = False, store: Path | str | None = None, seed: int | None = None,
-         listener: Listener | None = None, timeout: float | None = None, command: str | None = None,
-         environments: Places = (), make_environments: bool | None = None, data: str = "", epochs: int | None = None,
-         target: float | None = None, tolerance: float = 0.01, seeds: int | None = None) -> Outcome:
+         threads: int | None = None, memory_limit: int | None = None, budget: float = 300.0, precision: float = 0.01,
+         margin: float = 0.02, memory: int | None = None, time_all: bool = False, launches: int | None = None,
+         resize: bool = False, certify: bool = True, recertify: bool = False, store: Path | str | None = None,
+         seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
+         command: str | None = None, environments: Places = (), make_environments: bool | None = None, data: str = "",
+         epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
+         seeds: int | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
+    `batch` "max" is the smallest of the contenders' largest batches under `memory_limit` (see `largest_batch`);
     `shape` is channels first without the batch; `weights` a file of the user's own (drawn otherwise);
     `budget` in seconds for everything after set-up;
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
@@ -67,7 +70,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     field races in groups that share an anchor; `time_all` to time also those to the end that are more than 10 times
     slower than the leader after the pilot; `recertify` to prove again what the store knows to be proven;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
-    framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False.
+    framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
+    `resize` to see, too, what another batch size costs.
     Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model),
     trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what
     counts as equally accurate at the end.
@@ -80,16 +84,20 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         shape, classes = shape or source.shape, classes or source.classes
     elif data or epochs or seeds or target is not None:
         raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
-    graph, case, chosen = make_case(model, batch, shape, classes, optimizer, regime, device, threads)
+    wanted = fixed_batch(batch, memory_limit, device)
+    graph, case, chosen = make_case(model, wanted, shape, classes, optimizer, regime, device, threads)
     given = own_weights(weights, model, graph)
     meet = Meet.of(contenders, tasks, device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)
+    if batch == MAX:
+        meet, case = meet_at_the_smallest(meet, tasks, case, graph, chosen, given, limit_of(memory_limit, device))
     samples = source.read(graph.inputs[0][1], models.find(model).preparation) if source is not None else None
     if samples is not None:
         case = replace(case, training=make_training(tasks[0], samples, data, case.batch, epochs, target, tolerance))
     races = meet.begin({each: replace(case, task=each) for each in tasks})
     room = None if samples is not None else default_room() if memory is None else memory  # trainings are not divided
     with meet.course(races, graph, chosen, given, room) as course:
+        course.resize = resize
         meet.tell_skips()
         session = Session(course, meet.store, races, budget, precision, launches, time_all) if samples is None else \
             EpochSession(course, meet.store, races, budget, samples, seeds or launches)
@@ -232,6 +240,42 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
             except WorkerFailed as error:
                 course.failed(entry, error, 0, "certificate")
     return Verification(case.model, graph.digest, tuple(certificates), tuple(failures))
+
+
+@dataclass(frozen=True)
+class LargestBatches:
+    """What `largest_batch` found: that of each contender that could be tried, a failure for the rest."""
+
+    model: str
+    digest: str
+    task: str
+    contenders: tuple[LargestBatch, ...]
+    failures: tuple[Failure, ...]
+
+
+def largest_batch(model: str, contenders: Sequence[str] = (), task: str = "train", *, memory_limit: int | None = None,
+                  shape: tuple[int, ...] | None = None, classes: int | None = None, optimizer: str = "",
+                  regime: str = "matched", device: str = "cpu", threads: int | None = None, again: bool = False,
+                  store: Path | str | None = None, listener: Listener | None = None, timeout: float | None = None,
+                  environments: Places = (), make_environments: bool | None = None) -> LargestBatches:
+    """Finds the largest batch of each contender that fits into `memory_limit` bytes (half of the machine's otherwise;
+    on a GPU its own memory is the limit), in at most twelve fresh processes each. What was tried before is taken from
+    the store, unless `again`. Raises UsageError.
+    """
+    one_of("task", task, TASKS)
+    fixed_batch(MAX, memory_limit, device)
+    graph, case, chosen = make_case(model, None, shape, classes, optimizer, regime, device, threads)
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener, [task])
+    failures = [_not_tried(each) for each in absent]
+
+    def record(task: str | None, kind: str, *records: Any) -> None:
+        failures.extend(records)
+
+    with open_course(kept, {task: replace(case, task=task)}, graph, chosen, entries, record, 0, listener,
+                     timeout) as course:
+        found = Search(course, kept, limit_of(memory_limit, device), again).run()
+    return LargestBatches(case.model, graph.digest, task, found, tuple(failures))
 
 
 @dataclass(frozen=True)

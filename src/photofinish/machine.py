@@ -119,7 +119,7 @@ def usable_memory(root: Path = Path("/")) -> int | None:
 
 def limits(root: Path) -> dict[str, float | int | None]:
     """What a container may use of it: cores ("cpus") and bytes ("memory"); None is no limit."""
-    unified, cpu, mem = (_cgroup(root, controller) for controller in ("", "cpu", "memory"))
+    unified, cpu, mem = (control_group(root, controller) for controller in ("", "cpu", "memory"))
     quota, period = _read(cpu / "cpu.cfs_quota_us"), _read(cpu / "cpu.cfs_period_us")
     both = _read(unified / "cpu.max")
     if both is not None:
@@ -194,7 +194,7 @@ def _cpu_list(text: str) -> set[int]:
     return {number for low, _, high in spans for number in range(int(low), int(high or low) + 1)}
 
 
-def _cgroup(root: Path, controller: str) -> Path:
+def control_group(root: Path, controller: str) -> Path:
     """The folder of our control group for a v1 controller, or of the unified (v2) one for ""."""
     base = root / "sys/fs/cgroup" / controller
     for line in (_read(root / "proc/self/cgroup") or "").splitlines():

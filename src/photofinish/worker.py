@@ -12,7 +12,7 @@ import time
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from photofinish.measure import system
 
@@ -85,6 +85,18 @@ class Worker:
         moments = [] if arrivals is None else np.load(arrivals).tolist()
         return self.engine.serve(queries, moments, clients)  # type: ignore[no-any-return]
 
+    def resize(self, task: str, batches: str, sizes: List[int]) -> Dict[str, Any]:
+        """A few steps of each of those batch sizes: the first batch of a file, cut or repeated."""
+        import numpy as np
+        with np.load(batches) as file:
+            first = {key.split("/", 1)[1]: file[key] for key in file if key.startswith("0/")}
+
+        def sized(size: int) -> Any:
+            return self.contestant.feed({name: np.resize(values, (size,) + values.shape[1:])
+                                         for name, values in first.items()})
+
+        return {"sizes": [self.engine.resize(task, sized(size)) for size in sizes]}
+
     def data(self, folder: str, orders: Optional[str], seed: int) -> Dict[str, Any]:
         """Opens the data set in a folder: to take its samples in the order that a file has for each epoch, or without
         one through the framework's own input pipeline."""
@@ -144,9 +156,10 @@ class Worker:
         return {"written": proof.free_runs(lambda: self.contestant, Path(folder), label)}
 
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "data",
-                                                      "epoch", "probe", "prove", "predict", "confirm", "free_runs",
-                                                      "verb", "witness")}
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "resize",
+                                                      "data", "epoch", "probe", "prove", "predict", "confirm",
+                                                      "free_runs", "verb", "witness")}
+TIMED = ("block", "serve")  # beside which nothing else is looked at
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
@@ -177,7 +190,8 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
     try:
         reply = COMMANDS[name](worker, **request)
         device = worker.contestant.device_memory() if worker.contestant is not None else None
-        return dict(reply, ok=True, memory=system.peak_memory(), device_memory=device)
+        told = {} if name in TIMED else {"held": system.held()}
+        return dict(reply, ok=True, memory=system.peak_memory(), device_memory=device, **told)
     except Exception as error:
         traceback.print_exc()
         return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}

@@ -132,6 +132,17 @@ def test_the_lead_changes_where_the_lines_cross() -> None:
         assert min(jobs, key=lambda job: job.fixed + steps * job.step).name == winner
 
 
+def test_who_compiles_is_told_from_when_on_it_pays() -> None:
+    (found,) = tables(document(RESULTS["decided"], ("total-time",)), "break_even")
+    told = {(row[0].text, row[1].text): row[2:] for row in found.rows}  # type: ignore[union-attr]
+    assert {compiled for compiled, _ in told} == {"torch:compile", "tensorflow:xla"}
+    first, cached = told["torch:compile", "torch:eager"]
+    assert str(first).startswith("from 1,990 (") and str(cached).startswith("from 433 (")
+    assert told["tensorflow:xla", "torch:eager"] == ("never", "never")
+    (unclear,) = tables(document(RESULTS["undecided"], ("total-time",)), "break_even")
+    assert "not shown (from" in str(unclear.rows[0][2])
+
+
 def test_a_difference_that_is_not_shown_never_overtakes() -> None:
     assert total_time.overtakings(total_time.lines(RESULTS["decided"]), lambda a, b: False) == []
     assert "no other is shown to overtake it" in repr(document(RESULTS["undecided"], ("total-time",)))

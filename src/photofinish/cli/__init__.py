@@ -16,6 +16,7 @@ from photofinish.cli import (
     doctor,
     env,
     history,
+    largest_batch,
     listing,
     race,
     report,
@@ -64,8 +65,8 @@ def photofinish() -> None:
     """
 
 
-for each in (race, sweep, serve, verify, accuracy, study, history, bisect, claims, report, listing, show, env, doctor,
-             selftest):
+for each in (race, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, claims, report, listing, show,
+             env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

@@ -78,6 +78,18 @@ class Batches(click.ParamType["tuple[int, ...]"]):
         return tuple(sorted(set().union(*powers)))
 
 
+class BatchSize(click.ParamType["int | str"]):
+    """Samples of a step, or "max"."""
+
+    name = "batch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | str":
+        text = str(value).strip().lower()
+        if text != "max" and not (text.isdigit() and int(text)):
+            self.fail(f"{value!r} is not a batch: write a number from 1, or max", param, ctx)
+        return text if text == "max" else int(text)
+
+
 class InputShape(click.ParamType["tuple[int, ...]"]):
     """The size of a model's first input: channels, height and width from "3x320x320", a length from "128"."""
 
@@ -109,6 +121,9 @@ contenders = click.option(
     help="Framework:mode[option=value,...], separated by commas. Default: every installed framework in its "
          "default mode; `all`: every framework there is, in environments made for them. One named twice races against "
          "itself.")
+memory_limit = click.option("--memory-limit", type=Size(), metavar="SIZE",
+                            help="What one process may hold when the largest batch is looked for, such as 2GiB. "
+                                 "Default: half of the machine's; on a GPU its own memory is the limit.")
 batch = click.option("--batch", "-b", type=COUNT, metavar="N", help="Samples per step. Default: the model's own.")
 shape = click.option("--input", "shape", type=InputShape(), metavar="SIZE",
                      help="Size of the first input: 3x320x320 for images, 128 for texts of that length. Default: the "
@@ -159,6 +174,11 @@ environments = together(
                  help="Make no environment for a framework that this Python lacks (the same as "
                       "PHOTOFINISH_ENVIRONMENTS=never)."))
 case = together(batch, shape, classes, device, threads)
+case_or_largest = together(
+    click.option("--batch", "-b", type=BatchSize(), metavar="N",
+                 help="Samples per step; max: the smallest of the contenders' largest batches that fit. Default: the "
+                      "model's own."),
+    shape, classes, device, threads, memory_limit)
 precision = click.option("--precision", type=Share(), default="1%", show_default=True,
                          help="Stop early when every ratio is known to plus or minus this.")
 launches = click.option("--launches", type=COUNT, metavar="N",

@@ -16,6 +16,7 @@ Examples:
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
   photofinish race digits_cnn --task fit --target 97% --seeds 5
   photofinish race resnet50 --task epoch --data patterns:100 --epochs 3
+  photofinish race resnet50 --batch max --memory-limit 4GiB
   photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
 \b
@@ -28,7 +29,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="train (forward, loss, backward, update) or infer; both may be given, one set of launches serves "
                    "them. epoch: passes over a data set through the framework's own input pipeline. fit: whole "
                    "trainings to an accuracy.")
-@options.case
+@options.case_or_largest
 @options.weights
 @options.optimizer
 @options.regime
@@ -40,6 +41,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
               help="Time every contender to the end, also one that took more than 10 times as long as the leader in "
                    "the pilot.")
 @options.launches
+@click.option("--resize", is_flag=True,
+              help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")
 @click.option("--data", default="", metavar="NAME[:FOLDER]",
               help="Of --task epoch and fit: digits or patterns (patterns:512 for so many), which come along, or on "
                    "your disk mnist:FOLDER, cifar10:FOLDER, cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, "
@@ -61,11 +64,12 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.formats
 @options.quiet
 def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-         tasks: tuple[str, ...], batch: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
-         threads: int | None, weights: Path | None, optimizer: str, regime: str, budget: float, precision: float,
-         margin: float, memory: int | None, time_all: bool, launches: int | None, data: str, epochs: int | None,
-         target: float | None, tolerance: float, seeds: int | None, seed: int | None, certify: bool, recertify: bool,
-         store: Path | None, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+         tasks: tuple[str, ...], batch: int | str | None, shape: tuple[int, ...] | None, classes: int | None,
+         device: str, threads: int | None, memory_limit: int | None, weights: Path | None, optimizer: str, regime: str,
+         budget: float, precision: float, margin: float, memory: int | None, time_all: bool, launches: int | None,
+         resize: bool, data: str, epochs: int | None, target: float | None, tolerance: float, seeds: int | None,
+         seed: int | None, certify: bool, recertify: bool, store: Path | None, html: Path | None, as_json: bool,
+         as_csv: bool, as_markdown: bool, quiet: bool) -> int:
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
@@ -79,11 +83,11 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
         try:
             results, interrupted = api.race(
                 model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
-                weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
-                precision=precision, margin=margin, memory=memory, time_all=time_all, launches=launches,
-                certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
+                memory_limit=memory_limit, weights=weights, optimizer=optimizer, regime=regime, device=device,
+                threads=threads, budget=budget, precision=precision, margin=margin, memory=memory, time_all=time_all,
+                launches=launches, certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
                 environments=own_environments, make_environments=make_environments, data=data, epochs=epochs,
-                target=target, tolerance=tolerance, seeds=seeds), False
+                target=target, tolerance=tolerance, seeds=seeds, resize=resize), False
         except api.Interrupted as stopped:
             results, interrupted = stopped.results, True
     return present.ended(results, chosen, interrupted)

@@ -6,18 +6,19 @@
 # modes = ["steady", "forward"]
 # tasks = { forward = ["infer"] }
 # devices = ["cpu"]
-# options = { step = [], sample = [], noise = [], launch = [], compile = [], memory = [] }
+# options = { step = [], sample = [], noise = [], launch = [], compile = [], memory = [], item = [], fits = [] }
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
 It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step, and `sample`
 seconds more for each sample of its batch (an inference takes a third), `noise` and `launch` the standard deviations of
-log time within and between launches, `compile` seconds added to the first step, `memory` MiB that it holds besides. In
-mode forward it is an inference engine: it trains nothing.
+log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
+holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out.
+In mode forward it is an inference engine: it trains nothing.
 """
 
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Set
 
 import numpy as np
 
@@ -39,8 +40,11 @@ class Contestant(Reference):
         launch = float(script.get("launch", "0")) * self.random.standard_normal()
         self.step_seconds = float(script.get("step", "0.01")) * float(np.exp(launch))
         self.sample_seconds = float(script.get("sample", "0"))
-        self.coming = float(script.get("compile", "0"))  # what the next step pays on top
+        self.compiling = float(script.get("compile", "0"))  # what the first step of a batch size pays on top
+        self.compiled: Set[int] = set()
         self.held = np.ones(int(script.get("memory", "0")) << 20, np.uint8)  # written, so that it is resident
+        self.item = float(script.get("item", "0"))
+        self.fits = int(script.get("fits", str(1 << 30)))
         self.now = 0.0
         self.clock = lambda: self.now
 
@@ -53,7 +57,7 @@ class Contestant(Reference):
 
     def train_step(self, batch: Any) -> Any:
         self._refuse()
-        self._pass_time(1.0)
+        self._pass_time(1.0, batch)
         return super().train_step(batch)
 
     def gradients(self, batch: Any) -> Arrays:
@@ -61,7 +65,7 @@ class Contestant(Reference):
         return super().gradients(batch)
 
     def infer(self, batch: Any) -> Any:
-        self._pass_time(1.0 / 3.0)
+        self._pass_time(1.0 / 3.0, batch)
         return super().infer(batch)
 
     def rest_until(self, moment: float) -> None:
@@ -71,7 +75,15 @@ class Contestant(Reference):
         if not self.trains:
             raise Unsupported("fake:forward runs inference only")
 
-    def _pass_time(self, share: float) -> None:
+    def compilations(self) -> int:
+        return len(self.compiled) if self.compiling else 0
+
+    def _pass_time(self, share: float, batch: Arrays) -> None:
+        size = len(next(iter(batch.values())))
+        if size > self.fits:
+            raise MemoryError("a batch of {} where {} fit".format(size, self.fits))
+        np.ones(int(self.item * size * 2 ** 20), np.uint8)
         noise = float(np.exp(self.noise * self.random.standard_normal()))
-        self.now += share * self.step_seconds * noise + self.coming
-        self.coming = 0.0
+        coming = 0.0 if size in self.compiled else self.compiling
+        self.compiled.add(size)
+        self.now += share * self.step_seconds * noise + coming

@@ -11,6 +11,7 @@ from photofinish.measure.system import counters, foreign_share
 from photofinish.measure.warm import settled
 
 Arrays = Dict[str, np.ndarray]
+RESIZED = 3  # steps of another size: the second has all that an optimizer keeps
 
 
 class NotFinite(Exception):
@@ -98,6 +99,17 @@ class Engine:
         return {"seconds": latencies, "service": service, "cpu": after.cpu - before.cpu, "wall": wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
                 "resume": resume, "loss": self._finite(handle)}
+
+    def resize(self, task: str, batch: Any) -> Dict[str, Any]:
+        """Steps of a batch of another size, of which the first pays for what is traced or compiled anew, with how often
+        that was by the framework's own count (None where it does not count)."""
+        self.contestant.put(self.state)
+        self.contestant.resized()
+        before, kept, self.batches = self.contestant.compilations(), self.batches, [batch]
+        seconds = [self.step(task) for _ in range(RESIZED)]
+        after, self.batches = self.contestant.compilations(), kept
+        self.contestant.resized()
+        return {"seconds": seconds, "compilations": None if before is None or after is None else after - before}
 
     def _verb(self, task: str) -> Callable[[Any], Any]:
         return {"train": self.contestant.train_step, "infer": self.contestant.infer}[task]  # type: ignore[no-any-return]

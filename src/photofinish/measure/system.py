@@ -1,15 +1,17 @@
 """What the operating system says of this process and of the machine around it. Linux; elsewhere the
 figures that cannot be had are None or 0 and `doctor` says so."""
 
+import ctypes
 import os
 import resource
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, ClassVar, Dict, NamedTuple, Optional
 
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 CORES = os.cpu_count() or 1
+STATUS = "/proc/self/status"
 
 Counters = NamedTuple("Counters", [("wall", float), ("cpu", float), ("faults", int), ("busy", Optional[float])])
 
@@ -50,13 +52,39 @@ def peak_memory() -> int:
 
     VmHWM and not ru_maxrss: the latter keeps the parent's size across fork and exec.
     """
-    return _status().get("VmHWM", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return _rows(STATUS).get("VmHWM", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
-def _status() -> Dict[str, int]:
+def held() -> Dict[str, Optional[int]]:
+    """What this process has now, in bytes (`values.Memory`); None for what cannot be known."""
+    mapped = _rows("/proc/self/smaps_rollup")
+    return {"resident": mapped.get("Rss", _rows(STATUS).get("VmRSS")), "proportional": mapped.get("Pss"),
+            "allocated": _allocated()}
+
+
+class _Mallinfo(ctypes.Structure):
+    """mallinfo(3): counts and bytes of glibc's malloc."""
+
+    _fields_: ClassVar[Any] = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")]
+
+
+def _allocated() -> Optional[int]:
+    """What malloc has handed out of its arenas and by mapping; None where it is not glibc's of 2021 or later."""
     try:
-        with Path("/proc/self/status").open() as status:
-            rows = (line.split() for line in status)
+        ask = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError):
+        return None
+    ask.restype = _Mallinfo
+    found = ask()
+    return int(found.uordblks + found.hblkhd)
+
+
+def _rows(path: str) -> Dict[str, int]:
+    """The lines of a file of /proc that tell an amount of memory, in bytes."""
+    try:
+        with Path(path).open() as file:
+            rows = (line.split() for line in file)
             return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3 and row[2] == "kB"}
     except OSError:
         return {}

@@ -14,13 +14,14 @@ from typing import Any
 from photofinish.environments import TASKS
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
-from photofinish.reports.reading import memory_bytes, phase_seconds
+from photofinish.reports.reading import memory_bytes, of_task, phase_seconds
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
 from photofinish.stats.serving import served
-from photofinish.values import Accuracy, Certificate, Estimate, Failure, Result, Standing, to_json
+from photofinish.values import Accuracy, Certificate, Estimate, Failure, LargestBatch, Result, Standing, to_json
 
-SCHEMAS = ("race", "verify", "accuracy", "models", "show", "study", "claims", "sweep", "history", "bisect")
+SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "study", "claims", "sweep", "history",
+           "bisect")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:
@@ -58,6 +59,8 @@ def race(result: Result) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "skipped": to_json(raw.skipped),
         "stragglers": to_json(raw.stragglers),
+        "resizes": to_json(raw.resizes),
+        "largest_batch": to_json(raw.largest),
         "launches": to_json(raw.launches),
         "machine": raw.machine,
     })
@@ -84,6 +87,19 @@ def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
         "images": images,
         "contenders": [{"name": each.contender, "right": each.right, "top1": estimated(each.top1),
                         "unlike": dict(each.unlike)} for each in found],
+        "failures": to_json(tuple(failures)),
+    })
+
+
+def largest_batches(model: str, digest: str, task: str, found: Sequence[LargestBatch],
+                    failures: Sequence[Failure] = ()) -> dict[str, Any]:
+    """The object of `largest-batch`."""
+    return _object({
+        "model": model,
+        "digest": digest,
+        "task": task,
+        "batch": min((each.batch for each in found), default=None),
+        "contenders": to_json(tuple(found)),
         "failures": to_json(tuple(failures)),
     })
 
@@ -124,6 +140,8 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "phases": _keys(phases.get(each.contender, {})),
         "memory": each.memory,
         "memory_by_phase": _keys(memory.get(each.contender, {})),
+        "held_by_phase": _keys({phase: to_json(look) for look in result.race.memory if look.contender == each.contender
+                                and (phase := of_task(look.phase, result.race.case.task))}),
         "cpu_per_wall": each.cpu_per_wall,
         "faults_per_step": each.faults_per_step,
         "spread": each.spread,

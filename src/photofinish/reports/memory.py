@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from photofinish.render.document import Axis, Block, Chart, Column, Section, Series, Table
+from itertools import accumulate
+
+from photofinish.render.document import Axis, Block, Cell, Chart, Column, Fold, Section, Series, Table
 from photofinish.reports.phases import in_order, title
-from photofinish.reports.reading import contender, memory_bytes, names
-from photofinish.values import Result
+from photofinish.reports.reading import contender, memory_bytes, names, of_task
+from photofinish.values import Memory, Result
 
 
 def section(result: Result) -> Section:
@@ -15,19 +17,53 @@ def section(result: Result) -> Section:
         order = [name for name in names(result) if name in peaks]
         if order:
             blocks += [_chart(heading, peaks, order), _table("device_memory" if device else "memory", peaks, order)]
-    return Section("memory", "Memory", tuple(blocks))
+    return Section("memory", "Memory", (*blocks, *_held(result)))
+
+
+def _phases(peaks: dict[str, dict[str, int]], order: list[str]) -> list[str]:
+    """Compiling, the first step and warm-up are one request of a worker, and have one peak."""
+    return [each for each in in_order(phase for name in order for phase in peaks[name])
+            if each not in ("compile", "warm_up")]
 
 
 def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Chart:
-    series = tuple(Series(name, (float(max(peaks[name].values())),)) for name in order)
-    return Chart("bars", heading, "By the end of warm-up, with the allocator as users have it.", series,
-                 Axis("peak memory", "bytes"))
+    """By how much each phase raised the peak."""
+    phases = _phases(peaks, order)
+    series = []
+    for name in order:
+        highest = list(accumulate((peaks[name].get(phase, 0) for phase in phases), max))
+        series += [Series(name, (float(high - before),), group=title(phase))
+                   for phase, high, before in zip(phases, highest, [0, *highest]) if high > before]
+    return Chart("bars", f"{heading}, by phase", "What each phase added to the peak, with the allocator as users have "
+                 "it.", tuple(series), Axis("peak memory", "bytes"))
 
 
 def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Table:
-    phases = in_order(phase for each in order for phase in peaks[each])
-    columns = (Column("Contender", "contender"), *(Column(f"After {title(phase)}", "bytes") for phase in phases),
+    phases = _phases(peaks, order)
+    columns = (Column("Contender", "contender"), *(Column(title(phase).capitalize(), "bytes") for phase in phases),
                Column("Peak", "bytes"))
     rows = tuple((contender(each), *(peaks[each].get(phase) for phase in phases), max(peaks[each].values()))
                  for each in order)
-    return Table(name, columns, rows, "The peak so far at the end of each phase.")
+    return Table(name, columns, rows, "The peak within each phase. First step: with compiling and "
+                 "warm-up.")
+
+
+def _held(result: Result) -> tuple[Block, ...]:
+    """What is left when a phase is over, by those who count."""
+    found: list[tuple[Cell, ...]] = []
+    for name in names(result):
+        looks = {phase: each for each in result.race.memory if each.contender == name
+                 and (phase := of_task(each.phase, result.race.case.task)) and each.resident is not None}
+        found += [(contender(name), title(phase), *_counted(looks[phase])) for phase in in_order(looks)]
+    if not found:
+        return ()
+    columns = (Column("Contender", "contender"), Column("After"), Column("Resident", "bytes"),
+               Column("Proportional", "bytes"), Column("malloc", "bytes"), Column("Device allocator", "bytes"),
+               Column("Its peak", "bytes"))
+    caption = ("Resident: pages in memory, shared ones whole. Proportional: shared ones divided by those who share "
+               "them. malloc: what it has handed out; the rest is code, files and what the allocator keeps.")
+    return (Fold("What is held after each phase", (Table("held", columns, tuple(found), caption),)),)
+
+
+def _counted(memory: Memory) -> tuple[Cell, ...]:
+    return memory.resident, memory.proportional, memory.allocated, memory.device, memory.device_peak

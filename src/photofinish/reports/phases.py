@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from photofinish.metrics import METRICS
 from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
-from photofinish.reports.reading import contender, names, phase_seconds
+from photofinish.reports.reading import contender, names, phase_seconds, without_empty
 from photofinish.values import Result
 
 _ORDER = ("start", "import", "build", "weights", "data", "compile (cold)", "compile", "first_step (cold)", "first_step",
-          "warm_up")
+          "warm_up", "steady")
 _STACKED = ("start", "import", "build", "weights", "compile", "warm_up")
 
 
@@ -43,4 +43,15 @@ def section(result: Result) -> Section:
     rows = tuple((contender(name), *(phases[name].get(phase) for phase in present)) for name in order)
     return Section("phases", "Phases", (chart, Table("phases", columns, rows, caption=(
         "Medians over launches. The first step includes compiling; compile or trace is the first step less a steady "
-        "one. First run: with an empty compile cache, in the rehearsal."))))
+        "one. First run: with an empty compile cache, in the rehearsal.")), *_resizes(result)))
+
+
+def _resizes(result: Result) -> tuple[Table, ...]:
+    """What another batch size costs, where that was asked for."""
+    columns = (Column("Contender", "contender"), Column("Then batches of", "count"), Column("First step", "duration"),
+               Column("Later", "duration"), Column("Compiled anew", "count"), Column("Refused"))
+    rows = tuple((contender(each.contender), each.batch, each.seconds[0] if each.seconds else None,
+                  each.seconds[-1] if each.seconds else None, each.compilations, each.refused)
+                 for each in result.race.resizes if each.task == result.race.case.task)
+    caption = "After the first steps, in this order. Compiled anew: traced or compiled, by the framework's own count."
+    return (without_empty(Table("resizes", columns, rows, caption)),) if rows else ()

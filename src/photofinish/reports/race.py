@@ -12,6 +12,7 @@ from photofinish.reports import (
     distribution,
     epochs,
     failures,
+    largest_batch,
     learning,
     losses,
     machine,
@@ -31,6 +32,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "failures": failures.section,
     "standings": standings.section,
     "serving": serving.section,
+    "largest-batch": largest_batch.section,
     "learning": learning.section,
     "epochs": epochs.section,
     "total-time": total_time.section,
@@ -45,7 +47,8 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "serving", "learning", "epochs", "total-time", "certificate")
+BRIEF = ("verdict", "failures", "standings", "serving", "largest-batch", "learning", "epochs", "total-time",
+         "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:

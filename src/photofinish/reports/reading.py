@@ -95,13 +95,13 @@ def phase_seconds(result: Result) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for standing in result.standings:
         for phase, seconds in standing.phases.items():
-            label = _label(phase, result.race.case.task)
+            label = of_task(phase, result.race.case.task)
             if label:
                 found.setdefault(standing.contender, {})[label] = seconds
     return found
 
 
-def _label(phase: str, task: str) -> str:
+def of_task(phase: str, task: str) -> str:
     """compile:train (cold) -> compile (cold); nothing for the phase of another task."""
     name, _, cold = phase.partition(" ")
     base, _, of = name.partition(":")
@@ -114,7 +114,7 @@ def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, in
     rehearsed = {each.contender for each in result.race.phases if each.launch == REHEARSAL and each.memory}
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for phase in result.race.phases:
-        label = _label(phase.name, result.race.case.task)
+        label = of_task(phase.name, result.race.case.task)
         peak = phase.device_memory if device else phase.memory
         if label and peak and (phase.launch == REHEARSAL or phase.contender not in rehearsed):
             found[phase.contender][label] = max(found[phase.contender].get(label, 0), peak)

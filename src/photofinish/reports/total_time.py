@@ -159,9 +159,9 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Table, ...]:
                Column("Ahead with a filled cache"))
     size = result.race.case.batch * result.race.case.units
     each = f" A step takes {size:,.0f} {result.race.case.unit}." if many == "steps" else ""
-    return (Table("break_even", columns, rows, f"From how many {many} on compiling has paid for itself: in brackets the "
-                  f"95 % interval over launches, into which a first run's compile time, seen once, goes as it was.{each}"
-                  ),) if rows else ()
+    caption = (f"From how many {many} on compiling has paid for itself: in brackets the 95 % interval over launches, "
+               f"into which a first run's compile time, seen once, goes as it was.{each}")
+    return (Table("break_even", columns, rows, caption),) if rows else ()
 
 
 def _told(found: job_lines.BreakEven) -> str:

@@ -62,6 +62,7 @@ LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
 BLOCK = {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
          "resume": STEP, "loss": _optional(NUMBER)}
+SOMETIMES = {"held": _object(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
     "build": {"seconds": AMOUNT, "differences": _list(_list(TEXT, 3))},
@@ -69,6 +70,7 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "warm": {"series": _list(STEP, 1)},
     "block": BLOCK,
     "serve": {**BLOCK, "service": _list(STEP)},
+    "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},
     "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "first_step": STEP,
               "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER), "accuracy": _optional(SHARE),
@@ -92,6 +94,9 @@ def complaint(do: str, asked: Mapping[str, Any], reply: Mapping[str, Any]) -> st
         if name not in reply:
             return f"its answer to {do} lacks {name}"
         if not form.fits(reply[name]):
+            return f"its answer to {do} has {_short(reply[name])} as {name}, where {form.words} is due"
+    for name, form in SOMETIMES.items():
+        if name in reply and not form.fits(reply[name]):
             return f"its answer to {do} has {_short(reply[name])} as {name}, where {form.words} is due"
     if do == "block" and len(reply["seconds"]) != asked["steps"]:
         return f"its answer to block has {len(reply['seconds'])} times, where {asked['steps']} steps were asked for"

@@ -102,6 +102,7 @@ class Course:
     anchor: str = ""  # who is in every group where they do not fit (`runner.groups`)
     peaks: dict[str, int] = field(default_factory=dict)  # contender -> the most bytes it was seen to hold
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
+    resize: bool = False  # whether the rehearsal also tries another batch size
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
 
     def __post_init__(self) -> None:
@@ -156,6 +157,10 @@ class Course:
         return WorkerProcess(start.command(entry.home, self.rooms), self._environment(entry, keep_memory), log, mark,
                              self.patience.start, self.sign_of_life)
 
+    def cache(self, entry: Entry) -> Path:
+        """Where its compiler keeps what it has made."""
+        return self.folder / "cache" / str(self.entries.index(entry))
+
     def start_reference(self, entry: Entry) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-reference")
@@ -207,8 +212,7 @@ class Course:
         case = self.case
         threads = int(dict(entry.contender.options).get("threads", case.threads))
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
-        cache = self.folder / "cache" / str(self.entries.index(entry))
-        environment = start.variables(entry.home, inherited, cache, entry.contender.options)
+        environment = start.variables(entry.home, inherited, self.cache(entry), entry.contender.options)
         environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})

@@ -164,5 +164,6 @@ class LaunchRun:
 
     def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
         self.course.seen(entry, reply)
+        device = reply.get("device_memory")
         self.course.record(task, "phases", Phase(self.number, entry.name, name, seconds, reply.get("memory", 0),
-                                                 reply.get("device_memory"), "warm"))
+                                                 device and device["peak"], "warm"))

@@ -17,7 +17,7 @@ from photofinish.optimizers import Optimizer
 from photofinish.runner.arrange import find_entries, left_out, named, open_course
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.store import Store
-from photofinish.values import Case, Progress, Race, Skip
+from photofinish.values import Case, LargestBatch, Progress, Race, Skip
 from photofinish.weights import Arrays
 
 Listener = Callable[[Progress], None]
@@ -26,7 +26,8 @@ Places = Mapping[str, Path | str] | Sequence[str]
 
 @dataclass(frozen=True)
 class Meet:
-    """Contenders with their environments; `skipped` are those left out, by task."""
+    """Contenders with their environments; `skipped` are those left out, by task; `largest` their largest batches, where
+    these were looked for."""
 
     store: Store
     entries: list[Entry]
@@ -38,6 +39,7 @@ class Meet:
     listener: Listener
     timeout: float | None
     least: int
+    largest: tuple[LargestBatch, ...] = ()
 
     @classmethod
     def of(cls, contenders: Sequence[str], tasks: Sequence[str], device: str, store: Path | str, *, margin: float,
@@ -67,7 +69,7 @@ class Meet:
         homes = {entry.name: entry.home.record() for entry in self.entries}
         races = {task: Race(f"{self.session}-{task}{ending}", case,
                             tuple(entry.name for entry in self.entries if task in entry.tasks), self.margin, created,
-                            self.command, facts, skipped=self.skipped[task], environments=homes)
+                            self.command, facts, skipped=self.skipped[task], environments=homes, largest=self.largest)
                  for task, case in cases.items()}
         for race in races.values():
             self.store.begin(race, self.session)

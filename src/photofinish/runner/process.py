@@ -13,6 +13,7 @@ from typing import Any
 
 from photofinish.runner.answers import complaint, complaint_of_hello
 from photofinish.runner.watchdog import MARK, kill_carriers
+from photofinish.worker import OUT_OF_MEMORY
 
 PROTOCOL = 1
 KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
@@ -79,6 +80,10 @@ class WorkerProcess:
         if wrong:
             raise self._failed("protocol", wrong)
         return reply
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -179,7 +184,8 @@ class WorkerProcess:
             return self._failed("crash", f"ended with exit code {code}")
         name = signal.Signals(-code).name
         # Nobody here sends SIGKILL while a request runs, so it came from the kernel's out-of-memory killer or a user.
-        kind = "out of memory" if -code == signal.SIGKILL and _kernel_killed() else "crash"
+        refused = any(sign in self.log_tail().lower() for sign in OUT_OF_MEMORY)  # and it did not bear it
+        kind = "out of memory" if refused or (-code == signal.SIGKILL and _kernel_killed()) else "crash"
         return self._failed(kind, f"was killed by {name}")
 
     def _failed(self, kind: str, message: str) -> WorkerFailed:

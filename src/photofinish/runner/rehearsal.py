@@ -4,6 +4,7 @@ default allocator. It gives cold phases, memory, what the audit probes, and the 
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -14,7 +15,9 @@ from photofinish.runner.launch import WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.stats.steady import steady
-from photofinish.values import Certificate, Phase, Progress, WarmUp
+from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Resize, WarmUp
+
+STEADY_STEPS = 2  # beside which memory is looked at, when nothing is compiled any more
 
 
 class Rehearsal:
@@ -67,9 +70,12 @@ class Rehearsal:
         self._phase(entry, "weights", reply["seconds"], reply)
         for task in sorted(set(course.tasks) & set(entry.tasks)):  # infer first: its peak must not hold training's
             self._warm(worker, entry, task)
+        course.record(None, "audit", _cache(entry, course.cache(entry)))
         course.preparation[entry.name] = time.monotonic() - begin
         self._say(entry, "probing what it really runs")
         self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name])
+        for task in sorted(set(course.tasks) & set(entry.tasks)) if course.resize else ():
+            self._resize(worker, entry, task)
         worker.stop()
 
     def _part(self, entry: Entry) -> None:
@@ -106,9 +112,27 @@ class Rehearsal:
         series = reply["series"]
         course.record(task, "warm_ups", WarmUp(0, entry.name, task, tuple(series[1:]), *steady(series[1:])))
         for name, seconds in describe_phases(series).items():
-            self._phase(entry, f"{name}:{task}", seconds, reply, task)
+            self._phase(entry, f"{name}:{task}", seconds, reply, task, look=name == "warm_up")
+        reply = worker.ask("block", course.patience.block, task=STEP_OF.get(task, task), steps=STEADY_STEPS)
+        self._phase(entry, f"steady:{task}", sum(reply["seconds"]), reply, task)
         if task not in STEP_OF:  # whose time is not that of a step
             course.estimates.setdefault(task, {})[entry.name] = median(series[1:] or series)
+
+    def _resize(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
+        """To another batch size and back. Who takes no other is none the worse for it."""
+        course, batch = self.course, self.course.case.batch
+        sizes = [batch - 1 if batch > 2 else batch + 1, batch]  # BatchNorm has no variance of one
+        self._say(entry, f"batches of {sizes[0]} ({task})")
+        try:
+            reply = worker.ask("resize", course.patience.warm, task=STEP_OF.get(task, task), sizes=sizes,
+                               batches=str(course.batches_file))
+            found = [Resize(entry.name, task, size, tuple(seen["seconds"]), seen["compilations"])
+                     for size, seen in zip(sizes, reply["sizes"])]
+        except WorkerFailed as error:
+            if not worker.alive:
+                raise
+            found = [Resize(entry.name, task, sizes[0], (), refused=error.message)]
+        course.record(task, "resizes", *found)
 
     def _settle(self, earned: Certificate) -> None:
         """A refused contender is out of the race: its time would be the time of something else."""
@@ -124,7 +148,19 @@ class Rehearsal:
         self.course.listener(Progress("certify", f"rehearsal: {entry.name}: {text}", entry.name, task,
                                       estimates=dict(self.course.estimates.get(task, {}))))
 
-    def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
+    def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None,
+               look: bool = True) -> None:
         self.course.seen(entry, reply)
+        device = reply.get("device_memory") or {}
         self.course.record(task, "phases", Phase(0, entry.name, name, seconds, reply.get("memory", 0),
-                                                 reply.get("device_memory"), "cold"))
+                                                 device.get("peak"), "cold"))
+        if look:
+            self.course.record(task, "memory", Memory(entry.name, name, reply.get("memory", 0), **reply.get("held", {}),
+                                                      device=device.get("now"), device_peak=device.get("peak")))
+
+
+def _cache(entry: Entry, folder: Path) -> Finding:
+    """What the compiler keeps for the next process."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Finding(entry.name, "compile cache", f"{size / 2**20:.1f} MiB" if size else "none is kept",
+                   how="size of its folder after the first steps")

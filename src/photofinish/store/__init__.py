@@ -6,7 +6,7 @@ one). Each record is committed as it arrives, so that a later failure loses noth
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,11 @@ from photofinish.values import (
     Failure,
     Finding,
     Launch,
+    Memory,
     Phase,
     Race,
+    Resize,
+    Trial,
     WarmUp,
     from_json,
     to_json,
@@ -29,13 +32,15 @@ from photofinish.values import (
 
 # Which field of a Race a record belongs to, and what it is.
 KINDS: dict[str, type[Any]] = {"launches": Launch, "blocks": Block, "epochs": Epoch, "phases": Phase,
-                               "warm_ups": WarmUp, "failures": Failure, "certificates": Certificate, "audit": Finding}
+                               "memory": Memory, "resizes": Resize, "warm_ups": WarmUp, "failures": Failure,
+                               "certificates": Certificate, "audit": Finding}
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS race (id TEXT PRIMARY KEY, session TEXT NOT NULL, created TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS record (
     number INTEGER PRIMARY KEY, race TEXT NOT NULL REFERENCES race(id), kind TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS record_race ON record(race);
 CREATE TABLE IF NOT EXISTS certificate (key TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS trials (key TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL, reason TEXT NOT NULL);
 """
 FILE = "photofinish.sqlite"
@@ -126,6 +131,16 @@ class Store:
         with self._connection() as connection:
             connection.execute("INSERT OR REPLACE INTO certificate VALUES (?, ?)",
                                (key, json.dumps(to_json(certificate))))
+
+    def trials(self, key: str) -> tuple[Trial, ...]:
+        """What a search for a largest batch has tried so far under the same key, in that order."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT body FROM trials WHERE key = ?", (key,)).fetchone()
+        return () if row is None else tuple(from_json(Trial, each) for each in json.loads(row[0]))
+
+    def keep_trials(self, key: str, trials: Sequence[Trial]) -> None:
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO trials VALUES (?, ?)", (key, json.dumps(to_json(list(trials)))))
 
     def settled(self) -> dict[str, tuple[str, str]]:
         """The planned races of studies that are done: key -> (session, why there is none)."""

@@ -4,14 +4,16 @@ memory in bytes; nothing here is computed from anything else here."""
 from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training
 from photofinish.values.contender import Contender, SpellingError
 from photofinish.values.json import from_json, to_json
+from photofinish.values.largest import LargestBatch, Trial
 from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Race, Skip, Straggler
-from photofinish.values.records import Block, Epoch, Failure, Launch, Phase, WarmUp
+from photofinish.values.records import Block, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
 from photofinish.values.result import Accuracy, Agreement, Estimate, Result, Standing, Verdict
 
 __all__ = [
     "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Contender",
-    "Epoch", "Estimate", "Failure", "Finding", "Launch", "Load", "Phase", "Progress", "Race", "Result", "Skip",
-    "SpellingError", "Standing", "Straggler", "Training", "Verdict", "WarmUp", "from_json", "to_json",
+    "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory", "Phase", "Progress",
+    "Race", "Resize", "Result", "Skip", "SpellingError", "Standing", "Straggler", "Training", "Trial", "Verdict",
+    "WarmUp", "from_json", "to_json",
 ]

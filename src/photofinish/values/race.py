@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Tuple
 
 from photofinish.values.case import Case
+from photofinish.values.largest import LargestBatch
 from photofinish.values.proof import Certificate, Finding
-from photofinish.values.records import Block, Epoch, Failure, Launch, Phase, WarmUp
+from photofinish.values.records import Block, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Race:
 
     `looks` are the numbers of launches after which the plan looked at the result and could have
     stopped on it; none for a number fixed beforehand. The verdict's level depends on them. Whoever is `skipped` is none
-    of the `contenders`; `stragglers` are, and were timed in the pilot only. `environments` are those the contenders ran
-    in: "origin" (this Python, given by the user, or made), "python" and "packages", with exact versions.
+    of the `contenders`; `stragglers` are, and were timed in the pilot only. `largest` are the largest batches of which
+    the case's is the smallest, where that was asked for. `environments` are those the contenders ran in: "origin" (this
+    Python, given by the user, or made), "python" and "packages", with exact versions.
     """
 
     id: str
@@ -50,6 +52,8 @@ class Race:
     blocks: Tuple[Block, ...] = ()
     epochs: Tuple[Epoch, ...] = ()
     phases: Tuple[Phase, ...] = ()
+    memory: Tuple[Memory, ...] = ()
+    resizes: Tuple[Resize, ...] = ()
     warm_ups: Tuple[WarmUp, ...] = ()
     failures: Tuple[Failure, ...] = ()
     certificates: Tuple[Certificate, ...] = ()
@@ -57,3 +61,4 @@ class Race:
     skipped: Tuple[Skip, ...] = ()
     environments: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     stragglers: Tuple[Straggler, ...] = ()
+    largest: Tuple[LargestBatch, ...] = ()

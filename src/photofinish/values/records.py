@@ -37,6 +37,36 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What a process holds when a phase of the rehearsal is over, in bytes: `peak` is the most that was resident within
+    the phase, the others are of its end. `resident` counts shared pages whole, `proportional` by those who share them;
+    `allocated` is what malloc has handed out (glibc's), `device` and `device_peak` what the device's allocator has.
+    None where it cannot be known."""
+
+    contender: str
+    phase: str
+    peak: int
+    resident: Optional[int] = None
+    proportional: Optional[int] = None
+    allocated: Optional[int] = None
+    device: Optional[int] = None
+    device_peak: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Resize:
+    """The first steps of a batch of another size than those before, in the rehearsal: seconds of each, and how often
+    the framework says that it traced or compiled for them (None: it does not count). `refused` is why it takes none."""
+
+    contender: str
+    task: str
+    batch: int
+    seconds: Tuple[float, ...]
+    compilations: Optional[int] = None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Block:
     """The timed steps of one contender in one round of one launch, one figure per step.
 

@@ -1,0 +1,70 @@
+"""`photofinish largest-batch`: the largest batch of each contender that fits into memory."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.api import LargestBatches
+    from photofinish.render.document import Document
+
+
+@click.command("largest-batch", epilog="""\b
+Examples:
+  photofinish largest-batch resnet50 --memory-limit 2GiB --input 3x64x64
+  photofinish largest-batch bert_base -c torch:eager,tensorflow:xla --task infer --json
+  photofinish race resnet50 --batch max --memory-limit 2GiB   (a race at the smallest of them)
+
+\b
+Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted (what was tried is kept).""")
+@click.argument("model")
+@options.contenders
+@options.environments
+@click.option("--task", "-t", "task", default="train", show_default=True, metavar="TASK", help="train or infer.")
+@options.memory_limit
+@options.shape
+@options.classes
+@options.device
+@options.threads
+@options.optimizer
+@click.option("--again", is_flag=True, help="Try again what was tried before and is in the store.")
+@options.store
+@options.as_json
+@options.quiet
+def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+            task: str, memory_limit: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
+            threads: int | None, optimizer: str, again: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+    """Find the largest batch of MODEL that fits, for each contender.
+
+    Fresh processes take a few steps of ever better chosen batches, at most twelve, under a limit on their memory:
+    running out of it is what is looked for. A search that is stopped goes on where it was.
+    """
+    from photofinish import api
+    from photofinish.cli import output
+    from photofinish.reports.json import largest_batches
+    with output.watching(quiet) as listener:
+        found = api.largest_batch(model, contenders, task, memory_limit=memory_limit, shape=shape, classes=classes,
+                                  optimizer=optimizer, device=device, threads=threads, again=again, store=store,
+                                  listener=listener, environments=own_environments,
+                                  make_environments=make_environments)
+    if as_json:
+        told = largest_batches(found.model, found.digest, found.task, found.contenders, found.failures)
+        click.echo(json.dumps(told, indent=2, allow_nan=False))
+    else:
+        output.show(sheet(found))
+    return 1 if found.failures else 0
+
+
+def sheet(found: "LargestBatches") -> "Document":
+    """The largest batch of each contender, and why others could not be tried."""
+    from photofinish.cli import output
+    from photofinish.render.document import Block, Note, Span
+    from photofinish.reports import largest_batch
+    blocks: list[Block] = largest_batch.blocks(found.contenders) if found.contenders else []
+    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
+               for each in found.failures]
+    return output.sheet(found.model, f"the largest batch that fits, {found.task}", *blocks)

@@ -1,0 +1,72 @@
+"""What the rehearsal sees of compiling and of memory, on the fake framework."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from photofinish import api
+from photofinish.render.document import Table, blocks_of
+from photofinish.reports.json import race as race_object
+from photofinish.reports.json import schema
+from photofinish.reports.race import document
+from photofinish.stats import plan
+from photofinish.values import Result
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+MIB = 2**20
+PLAIN, COMPILED = "fake:steady[step=0.010]", "fake:steady[compile=5,memory=100,step=0.008]"
+REFUSES = "fake:steady[fits=2,step=0.010]"
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "MOST_ROUNDS", 3)  # the clock is scripted
+        (found,) = api.race(MODEL, [PLAIN, COMPILED], launches=2, seed=1, store=tmp_path_factory.mktemp("store"),
+                            batch=8, certify=False, resize=True)
+    return found
+
+
+def test_another_batch_size_is_compiled_once_and_the_old_one_is_remembered(result: Result) -> None:
+    seen = {(each.contender, each.batch): each for each in result.race.resizes}
+    assert [each.batch for each in result.race.resizes if each.contender == COMPILED] == [7, 8]
+    assert [seen[COMPILED, size].compilations for size in (7, 8)] == [1, 0]
+    assert [seen[PLAIN, size].compilations for size in (7, 8)] == [0, 0]
+    first, second, third = seen[COMPILED, 7].seconds
+    assert first > 5.0 > second + third  # the clock is scripted
+    tables = [each.name for each in blocks_of(document(result), Table) if isinstance(each, Table)]
+    assert {"resizes", "held"} <= set(tables)
+
+
+def test_who_takes_no_other_batch_stays_in_the_race(tmp_path: Path) -> None:
+    (found,) = api.race(MODEL, [PLAIN, REFUSES], launches=1, seed=1, store=tmp_path, batch=2, certify=False,
+                        resize=True)
+    (refused,) = (each for each in found.race.resizes if each.contender == REFUSES)
+    assert refused.seconds == () and "MemoryError" in refused.refused
+    assert not found.race.failures and {each.contender for each in found.race.blocks} == {PLAIN, REFUSES}
+
+
+def test_memory_is_seen_phase_by_phase(result: Result) -> None:
+    for name in (PLAIN, COMPILED):
+        looks = {each.phase: each for each in result.race.memory if each.contender == name}
+        assert list(looks) == ["start", "import", "build", "weights", "warm_up:train", "steady:train"]
+        for phase in ("import", "build", "weights", "warm_up:train"):
+            look = looks[phase]
+            assert look.resident and look.proportional and look.proportional <= look.resident < 1.05 * look.peak
+            assert look.device is None
+    held = {name: next(each for each in result.race.memory if (each.contender, each.phase) == (name, "import"))
+            for name in (PLAIN, COMPILED)}
+    for count in ("peak", "resident", "proportional", "allocated"):
+        more = getattr(held[COMPILED], count) - getattr(held[PLAIN], count)
+        assert more == pytest.approx(100 * MIB, abs=16 * MIB), count
+
+
+def test_what_compiling_has_to_pay_for_is_told(result: Result) -> None:
+    """5 s in a first run; the launches compile, too: there is no cache."""
+    told = race_object(result)
+    jsonschema.validate(told, schema("race"))
+    (found,) = (each for each in told["break_even"]
+                if (each["contender"], each["cold"]) == (COMPILED, True))
+    assert found["ahead"] == "from" and 2000 < found["steps"] < 3200
+    assert any(each["topic"] == "compile cache" and each["found"] == "none is kept" for each in told["audit"])
