@@ -43,8 +43,8 @@ def found(store: Path) -> Sweep:
 
 def test_the_knees_and_the_best_batches_are_those_of_the_script(found: Sweep) -> None:
     early, steep = found.to_json()[0]["curves"]
-    assert early["knee"] == {"batch": 16, "low": 16, "high": 16}
-    assert steep["knee"] == {"batch": None, "low": None, "high": None}
+    assert early["knee"] == {"batch": 16, "low": 16, "high": 16, "launches": 2}
+    assert steep["knee"] == {"batch": None, "low": None, "high": None, "launches": 2}
     assert early["best"] == 16  # 170 ms; 330 ms at 32 are too long
     assert steep["best"] is None and {each["within"]["word"] for each in steep["points"]} == {"MISSED"}
     for curve, fixed in ((early, 0.01), (steep, 1.0)):

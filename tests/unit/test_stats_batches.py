@@ -19,7 +19,7 @@ def logs(fixed: float, noise: float = 0.0, launches: int = 6, seed: int = 0) -> 
 
 @pytest.mark.parametrize(("fixed", "knee"), [(0.05, 1), (0.5, 8), (1.0, 16), (3.0, None)])
 def test_the_knee_is_where_the_arithmetic_puts_it(fixed: float, knee: int | None) -> None:
-    assert batches.knee(logs(fixed)) == batches.Knee(knee, knee, knee)
+    assert batches.knee(logs(fixed)) == batches.Knee(knee, knee, knee, 6)
     found = batches.knee(logs(fixed, noise=0.001))
     assert found is not None and found.batch == knee
 
@@ -36,7 +36,7 @@ def test_noise_widens_its_range_and_the_truth_stays_inside() -> None:
 
 
 def test_one_launch_gives_no_range_and_one_batch_no_knee() -> None:
-    assert batches.knee(logs(1.0, launches=1)) == batches.Knee(16, None, None)
+    assert batches.knee(logs(1.0, launches=1)) == batches.Knee(16, None, None, 1)
     assert batches.knee({8: {1: 0.0}}) is None
 
 

@@ -148,8 +148,10 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
         rows = [{"x": place(a), "y": b / size} for a, b in zip(each.x, each.y)]
         width = 2 + 1.6 * (len(series) - 1 - i) if nested else 2.2
         dash = [1, 0] if nested else list(DASHES[i % len(DASHES)])
+        colour = colours.get(each.name, "var(--reference)")
+        dots = each.name in colours and len(rows) <= _FEW and altair.OverlayMarkDef(filled=True, size=45, color=colour)
         layers.append(altair.Chart(_data(rows), width=WIDTH - 70, height=320).mark_line(
-            color=colours.get(each.name, "var(--reference)"), strokeWidth=width, strokeDash=dash, strokeCap="butt",
+            point=dots, color=colour, strokeWidth=width, strokeDash=dash, strokeCap="butt",
             strokeJoin="round").encode(x=x, y=y))
     return altair.layer(*layers)
 

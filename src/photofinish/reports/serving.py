@@ -86,8 +86,8 @@ def _curves(result: Result, order: Sequence[Served], load: Load) -> Chart:
         series.append(Series(each.contender, tuple(count / (count - rank) for rank in ranks),
                              tuple(ordered[rank] for rank in ranks)))
     if load.latency is not None:
-        far = max(each.x[-1] for each in series)
-        series.append(Series("the bound", (1.0, far), (load.latency, load.latency)))
+        longest = max(series, key=lambda each: each.x[-1]).x
+        series.append(Series("the bound", longest, (load.latency,) * len(longest)))
     return Chart("lines", "Latency of the slowest query in so many", "At 100 stands what 99 % of the queries stayed "
                  "within. Both axes are logarithmic.", tuple(series), Axis("one query in so many", "count", log=True),
                  Axis("seconds from arrival to answer", "duration", log=True))
@@ -119,7 +119,8 @@ def _claims(order: Sequence[Served], load: Load) -> Table:
     assert load.latency is not None
     columns = (Column("Contender", "contender"), Column("Bound is"), Column("Queries", "count"),
                Column("Later than the bound", "count"), Column("Queries still needed", "count"))
-    rows = tuple((contender(each.contender), each.claim.word, each.claim.seen, each.claim.over, each.claim.more or None)
+    rows = tuple((contender(each.contender), each.claim.word, each.claim.seen, each.claim.over,
+                  each.claim.more if each.claim.word == "UNDECIDED" else None)
                  for each in order if each.claim is not None)
     return without_empty(Table("claim", columns, rows, (
         f"Whether {write(load.share, 'percent')} of all queries are answered within {write(load.latency, 'duration')}, "

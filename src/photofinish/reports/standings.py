@@ -60,7 +60,7 @@ def table(result: Result) -> Table:
     rows = tuple(_row(result, each, ranking) for each in result.standings)
     caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
-    scattering = "step time" if result.race.case.training is None else measure(result.race.case)
+    scattering = measure(result.race.case).replace("time per step", "step time")
     caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
     return without_empty(Table("standings", columns, rows, caption))
 

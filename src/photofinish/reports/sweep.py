@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from photofinish.render.document import (
     Chart,
     Column,
     Document,
+    Fold,
     Interval,
     Note,
     Paragraph,
@@ -34,7 +36,7 @@ from photofinish.stats.verdict import ALPHA
 from photofinish.values import Estimate, Result, to_json
 
 LONGEST = 0.9  # the share of steps whose latency is drawn
-FARTHEST = 2.0  # times that a band reaches from its line
+FARTHEST = 2.0  # times that a band reaches from its line, so that it leaves others room
 
 
 def document(results: Sequence[Result], bound: float | None = None, share: float = LONGEST,
@@ -44,7 +46,7 @@ def document(results: Sequence[Result], bound: float | None = None, share: float
     found = curves(results, bound, share)
     first, case = results[0], results[0].race.case
     sections = [_headline(results, found, bound, share), _failures(results), _throughput(results, found),
-                _latency(found, bound, share), _knees(found, bound), _fastest(results), _certificate(results)]
+                _latency(results, found, bound, share), _knees(found), _fastest(results), _certificate(results)]
     if not brief:
         sections += [audit.section(first), machine.section(first)]
     what = TASKS[case.task]
@@ -71,7 +73,8 @@ def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | 
     lead = () if bound is None else (f"With {write(share, 'percent')} of the steps within ",
                                      Quantity(bound, "duration"), ", ")
     if not choices:
-        return (*lead, "no batch of this sweep is shown to do.")
+        return (f"That {write(share, 'percent')} of the steps end within ", Quantity(bound, "duration"),
+                " is shown of no contender at any batch.")
     best, point = max(choices, key=lambda each: each[1].throughput.value)  # type: ignore[union-attr]
     assert point.throughput is not None
     return (*lead, contender(best.contender), " gets furthest: ",
@@ -87,16 +90,22 @@ def _chosen(curve: Curve, bound: float | None) -> Point | None:
 def _told(curve: Curve) -> Text:
     knee, last = curve.knee, curve.timed[-1].batch
     assert knee is not None
+    told = _range(knee, last)
+    sure = f" (95 %: {told})." if told else "."
     if knee.batch is None:
-        return (contender(curve.contender), f" still gains {write(GAIN, 'percent')} or more up to batch {last}.")
+        return (contender(curve.contender), f" still gains {write(GAIN, 'percent')} or more up to batch {last}{sure}")
     return (contender(curve.contender), f" gains less than {write(GAIN, 'percent')} beyond batch ",
-            Span(str(knee.batch), "strong"), f" (95 %: {_range(knee, last)}).")
+            Span(str(knee.batch), "strong"), sure)
 
 
 def _range(knee: Knee, last: int) -> str:
-    """8 to 16; from 8 on, where nothing is shown to be enough."""
-    low = str(knee.low) if knee.low is not None else f"beyond {last}"
-    return f"from {low} on" if knee.high is None else low if knee.low == knee.high else f"{low} to {knee.high}"
+    """8; 8 to 16; 8 or more, where no batch is shown to be enough; "" where one launch leaves it open."""
+    if knee.launches < 2:
+        return ""
+    if knee.low is None:
+        return f"beyond {last}"
+    return f"{knee.low} or more" if knee.high is None else str(knee.low) if knee.low == knee.high \
+        else f"{knee.low} to {knee.high}"
 
 
 def _failures(results: Sequence[Result]) -> Section:
@@ -109,14 +118,29 @@ def _throughput(results: Sequence[Result], found: Sequence[Curve]) -> Section:
     series = tuple(_series(each, lambda point: point.throughput) for each in found if each.timed)
     if not series:
         return Section("throughput", "", ())
-    chart = Chart("lines", "Throughput by batch", "The band is the 95 % interval over launches.", series,
+    chart = Chart("lines", "Throughput by batch", "The band is the 95 % interval over launches, to twice the "
+                  "figure at most.", series,
                   Axis("batch", "count", log=True), Axis(f"{unit} a second"))
-    return Section("throughput", "Throughput", (chart, _table(results, found)))
+    whole = _table(results, found)
+    few = [column.title for column in whole.columns if column.title not in map(_step, SHARES)]
+    return Section("throughput", "Throughput", (chart, _columns(whole, "throughput", few, "Intervals of 95 % over "
+                   "launches."), Fold("Every figure", (whole,))))
+
+
+def _columns(table: Table, name: str, titles: Sequence[str], caption: str) -> Table:
+    """The same table less the columns of other titles."""
+    kept = [i for i, column in enumerate(table.columns) if column.title in titles]
+    return Table(name, tuple(table.columns[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in table.rows),
+                 caption)
+
+
+def _step(share: float) -> str:
+    return f"{write(share, 'percent')} of steps within"
 
 
 def _series(curve: Curve, figure: Callable[[Point], Estimate | None]) -> Series:
     points = [(each.batch, estimate) for each in curve.timed if (estimate := figure(each)) is not None]
-    told = all(estimate.level for _, estimate in points)  # an end that says nothing is cut off
+    told = all(estimate.level and math.isfinite(estimate.high) for _, estimate in points)
     return Series(curve.contender, tuple(float(batch) for batch, _ in points),
                   tuple(estimate.value for _, estimate in points),
                   tuple(max(each.low, each.value / FARTHEST) for _, each in points) if told else (),
@@ -127,7 +151,7 @@ def _table(results: Sequence[Result], found: Sequence[Curve]) -> Table:
     unit = results[0].race.case.unit
     columns = (Column("Contender", "contender"), Column("Batch", "count"), Column(f"{unit.capitalize()} /s", "number"),
                Column("Time per sample", "duration"), Column("Gain over the batch before", "ratio"),
-               *(Column(f"Step, {write(each, 'percent')}", "duration") for each in SHARES),
+               *(Column(_step(each), "duration") for each in SHARES),
                Column("Peak memory", "bytes"), Column("Failed"))
     rows = tuple(_row(each.contender, point) for each in found for point in each.points)
     return without_empty(Table("batches", columns, rows, "Intervals of 95 %. Those of throughput, time and gain are "
@@ -143,12 +167,12 @@ def _row(name: str, point: Point) -> tuple[Cell, ...]:
 
 def _quantile(estimate: Estimate | None) -> Cell:
     """None where the steps do not bound it from above: its value would be the slowest that happened to be seen."""
-    if estimate is None or estimate.high == float("inf"):
+    if estimate is None or not math.isfinite(estimate.high):
         return None
     return Interval(estimate.value, estimate.low, estimate.high)
 
 
-def _latency(found: Sequence[Curve], bound: float | None, share: float) -> Section:
+def _latency(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Section:
     series = [_series(each, lambda point: point.latencies.get(LONGEST)) for each in found if each.timed]
     if not series:
         return Section("latency", "", ())
@@ -157,9 +181,11 @@ def _latency(found: Sequence[Curve], bound: float | None, share: float) -> Secti
         series.append(Series("the bound", tuple(batches), (bound,) * len(batches)))
     name = write(LONGEST, "percent")
     chart = Chart("lines", f"Time within which {name} of the steps end, by batch", "A step answers a whole batch, so "
-                  "this is the least that a sample waits. The band is the 95 % interval.", tuple(series),
-                  Axis("batch", "count", log=True), Axis("seconds of a step", "duration", log=True))
-    blocks: list[Block] = [chart]
+                  "this is the least that a sample waits. The band is the 95 % interval, to twice the figure at most.",
+                  tuple(series), Axis("batch", "count", log=True), Axis("seconds of a step", "duration", log=True))
+    titles = ("Contender", "Batch", *map(_step, SHARES))
+    blocks: list[Block] = [chart, _columns(_table(results, found), "latency", titles, "95 % intervals between two of "
+                                           "the steps seen; a dash where there are too few for one.")]
     if bound is not None:
         blocks.append(_bound(found, bound, share))
     return Section("latency", "Latency", tuple(blocks))
@@ -168,13 +194,14 @@ def _latency(found: Sequence[Curve], bound: float | None, share: float) -> Secti
 def _bound(found: Sequence[Curve], bound: float, share: float) -> Table:
     columns = (Column("Contender", "contender"), Column("Batch", "count"), Column("Steps seen", "count"),
                Column("Longer than the bound", "count"), Column("Bound is"), Column("Steps still needed", "count"))
-    rows = tuple((contender(each.contender), point.batch, claim.seen, claim.over, claim.word, claim.more or None)
+    rows = tuple((contender(each.contender), point.batch, claim.seen, claim.over, claim.word,
+                  claim.more if claim.word == "UNDECIDED" else None)
                  for each in found for point in each.points if (claim := point.within) is not None)
     return without_empty(Table("bound", columns, rows, f"Whether {write(share, 'percent')} of all steps end within "
                                f"{write(bound, 'duration')}, with 95 % confidence (docs/concepts/latency.md)."))
 
 
-def _knees(found: Sequence[Curve], bound: float | None) -> Section:
+def _knees(found: Sequence[Curve]) -> Section:
     curved = [each for each in found if each.knee is not None]
     if not curved:
         return Section("knee", "", ())
@@ -194,7 +221,7 @@ def _knee(curve: Curve) -> tuple[Cell, ...]:
     assert knee is not None
     top = _chosen(curve, None)
     last = curve.timed[-1].batch
-    return (contender(curve.contender), str(knee.batch or f"beyond {last}"), _range(knee, last),
+    return (contender(curve.contender), str(knee.batch or f"beyond {last}"), _range(knee, last) or None,
             top.batch if top else None, curve.best, interval(trend.doubling) if trend else None,
             trend.chance if trend else None, bend.batch if bend else None, bend.before if bend else None,
             bend.after if bend else None)

@@ -42,11 +42,12 @@ class Point:
 @dataclass(frozen=True)
 class Knee:
     """The smallest batch beyond which no larger one of the sweep gains GAIN or more, by means; at 95 % it is `low` or
-    more, and `high` or less. None: not within the sweep."""
+    more, and `high` or less. None: not within the sweep. One of the `launches` leaves the range open."""
 
     batch: int | None
     low: int | None
     high: int | None
+    launches: int
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _curve(name: str, results: Sequence[Result], bound: float | None, share: flo
         failure = failure_of(race, name)
         steps = paired.by_launch(paired.log_steps(race).get(name, {}))
         if failure is not None or not steps:
-            points.append(Point(batch, failure=failure))
+            points += [Point(batch, failure=failure)] if failure is not None else []
             continue
         logs[batch] = steps
         before = list(logs)[-2] if len(logs) > 1 else None
@@ -144,7 +145,8 @@ def knee(logs: Logs) -> Knee | None:
     batches = sorted(logs)
     if len(batches) < 2:
         return None
-    return Knee(*(_flat_from(logs, batches, side) for side in (0, -1, 1)))
+    mean, low, high = (_flat_from(logs, batches, side) for side in (0, -1, 1))
+    return Knee(mean, low, high, min(map(len, logs.values())))
 
 
 def _flat_from(logs: Logs, batches: Sequence[int], side: int) -> int | None:
