@@ -197,7 +197,8 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
         return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}
 
 
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "resource_exhausted", "bad_alloc", "oom when allocating")
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate",
+                 "resource_exhausted", "bad_alloc", "oom when allocating")
 
 
 def failure_kind(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from photofinish.values import Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 MIB = 2**20
-PLAIN, COMPILED = "fake:steady[step=0.010]", "fake:steady[compile=5,memory=100,step=0.008]"
+PLAIN, COMPILED = "fake:steady[step=0.010]", "fake:steady[compile=5,device=70,memory=100,step=0.008]"
 REFUSES = "fake:steady[fits=2,step=0.010]"
 
 
@@ -54,12 +54,21 @@ def test_memory_is_seen_phase_by_phase(result: Result) -> None:
         for phase in ("import", "build", "weights", "warm_up:train"):
             look = looks[phase]
             assert look.resident and look.proportional and look.proportional <= look.resident < 1.05 * look.peak
-            assert look.device is None
+            assert (look.device, look.device_peak) == ((70 * MIB, 140 * MIB) if name == COMPILED else (None, None))
     held = {name: next(each for each in result.race.memory if (each.contender, each.phase) == (name, "import"))
             for name in (PLAIN, COMPILED)}
     for count in ("peak", "resident", "proportional", "allocated"):
         more = getattr(held[COMPILED], count) - getattr(held[PLAIN], count)
         assert more == pytest.approx(100 * MIB, abs=16 * MIB), count
+
+
+def test_the_peak_of_a_device_is_shown(result: Result) -> None:
+    """In launches as in the rehearsal it is one number, not the allocator's two."""
+    told = {each.device_memory for each in result.race.phases if each.contender == COMPILED and each.name != "start"}
+    assert told == {140 * MIB}
+    (table,) = (each for each in blocks_of(document(result, ("memory",)), Table)
+                if isinstance(each, Table) and each.name == "device_memory")
+    assert [row[-1] for row in table.rows] == [140 * MIB]
 
 
 def test_what_compiling_has_to_pay_for_is_told(result: Result) -> None:

@@ -6,15 +6,25 @@
 # modes = ["steady", "forward"]
 # tasks = { forward = ["infer"] }
 # devices = ["cpu"]
-# options = { step = [], sample = [], noise = [], launch = [], compile = [], memory = [], item = [], fits = [] }
+# [tool.photofinish.options]
+# step = []
+# sample = []
+# noise = []
+# launch = []
+# compile = []
+# memory = []
+# item = []
+# fits = []
+# device = []
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
 It runs the whole house end to end with nothing installed. Options: `step` seconds of a training step, and `sample`
 seconds more for each sample of its batch (an inference takes a third), `noise` and `launch` the standard deviations of
 log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
-holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out.
-In mode forward it is an inference engine: it trains nothing.
+holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out,
+`device` MiB that it says a device's allocator has, and twice as much at most. In mode forward it is an inference
+engine: it trains nothing.
 """
 
 import os
@@ -44,6 +54,7 @@ class Contestant(Reference):
         self.compiled: Set[int] = set()
         self.held = np.ones(int(script.get("memory", "0")) << 20, np.uint8)  # written, so that it is resident
         self.item = float(script.get("item", "0"))
+        self.device_now = int(script["device"]) << 20 if "device" in script else None
         self.fits = int(script.get("fits", str(1 << 30)))
         self.now = 0.0
         self.clock = lambda: self.now
@@ -67,6 +78,9 @@ class Contestant(Reference):
     def infer(self, batch: Any) -> Any:
         self._pass_time(1.0 / 3.0, batch)
         return super().infer(batch)
+
+    def device_memory(self) -> Optional[Dict[str, int]]:
+        return None if self.device_now is None else {"now": self.device_now, "peak": 2 * self.device_now}
 
     def rest_until(self, moment: float) -> None:
         self.now = max(self.now, moment)

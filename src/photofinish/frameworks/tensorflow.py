@@ -10,9 +10,11 @@
 # download = "320 MB"
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
-# options = { build = [], onednn = ["on", "off"] }
-# variables = { onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } } }
+# options = { build = [], onednn = ["on", "off"], cache = ["off", "on"] }
 # builds = { "keras.applications" = "keras" }
+# [tool.photofinish.variables]
+# onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } }
+# cache = { on = { TF_XLA_FLAGS = "--tf_xla_persistent_cache_directory={cache}/xla" }, off = {} }
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own.
 
