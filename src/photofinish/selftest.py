@@ -52,16 +52,16 @@ class SelfTest:
 
 
 def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget: float = 60.0,
-        listener: Callable[[Progress], None] | None = None, own_environments: Places = (),
+        listener: Callable[[Progress], None] | None = None, environments: Places = (),
         make_environments: bool | None = None, thorough: bool = False) -> SelfTest:
     """Takes about ten minutes; `budget` seconds go to each placebo, four times that to the planted race.
 
     `contenders` default to two frameworks that this Python has, one of them in its second mode, which most compile in;
-    to the first two modes of each with `thorough`. `own_environments` and `make_environments` are as in `api.race`.
+    to the first two modes of each with `thorough`. `environments` and `make_environments` are as in `api.race`.
     Raises UsageError.
     """
     folder = Path(store) if store is not None else api.DEFAULT_STORE
-    places = {"environments": own_environments, "make_environments": make_environments}
+    places = {"environments": environments, "make_environments": make_environments}
     return _SelfTest(folder, tuple(contenders) or default_contenders(thorough), budget,
                      listener or (lambda progress: None), places).run()
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,9 +31,7 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
 @options.store
 @options.as_json
 @options.quiet
-def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], own_environments: tuple[str, ...],
-            make_environments: bool | None, batch: int | None, shape: tuple[int, ...] | None, classes: int | None,
-            device: str, threads: int | None, store: Path | None, as_json: bool, quiet: bool) -> int:
+def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
     """Count how often MODEL is right with your weights, in each framework.
 
     Pictures are resized, cropped and normalised as the model's source does it, once for all contenders. Top-1 has
@@ -43,9 +41,7 @@ def command(model: str, weights: Path, data: Path, contenders: tuple[str, ...], 
     from photofinish.cli import output
     from photofinish.reports.json import accuracies
     with output.watching(quiet) as listener:
-        found = api.accuracy(model, weights, data, contenders, batch=batch, shape=shape, classes=classes,
-                             device=device, threads=threads, store=store, listener=listener,
-                             environments=own_environments, make_environments=make_environments)
+        found = api.accuracy(model, listener=listener, **asked)
     if as_json:
         told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures)
         click.echo(json.dumps(told, indent=2, allow_nan=False))

@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("claims", epilog="""\b
@@ -17,8 +21,7 @@ Examples:
 @click.option("--scale", default="", metavar="NAME", help="Judge by the races of the studies' smaller version: small.")
 @options.store
 @options.formats
-def command(ids: tuple[str, ...], scale: str, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
-            as_markdown: bool) -> None:
+def command(ids: tuple[str, ...], scale: str, store: Path | None, chosen: "Choice") -> None:
     """Judge what is said of frameworks by the races in the store.
 
     The ledger has the claims of four documents that compare PyTorch and TensorFlow, in their words. Each is decided by
@@ -36,7 +39,6 @@ def command(ids: tuple[str, ...], scale: str, store: Path | None, html: Path | N
     def races(study: str) -> list[Settled]:
         return study_run.outcome(find(study, scale), store) if study else []
 
-    choice = present.Choice.of(html, as_json, as_csv, as_markdown)
     found = [claims.judge(each, races(each.study)) for each in claims.chosen(ids)]
-    present.documents([report.document(found)], choice, full=bool(ids),
+    present.documents([report.document(found)], chosen, full=bool(ids),
                       as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -167,7 +168,7 @@ quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, only the 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see docs/reference/json.md).")
 
 environments = together(
-    click.option("--env", "own_environments", multiple=True, metavar="NAME=PATH",
+    click.option("--env", "environments", multiple=True, metavar="NAME=PATH",
                  help="Run a framework (torch, or torch@2.8.0) in an environment of yours: a virtual environment, a "
                       "conda prefix or a Python. May be given several times."),
     click.option("--no-env", "make_environments", flag_value=False, default=None,
@@ -203,9 +204,19 @@ def versions(default: str) -> Callable[[Command], Command]:
                              f"that is in no table has its day beside it: 2.16.0=2026-11-25. Default: {default}.")
 
 
-formats = together(
+_formats = together(
     click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                  help="Write a self-contained HTML report as well."),
     as_json,
     click.option("--csv", "as_csv", is_flag=True, help="Print the tables as CSV."),
     click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."))
+
+
+def formats(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How results are shown: the command is given what was asked for as `chosen`, a `present.Choice`."""
+    @_formats
+    @wraps(command)
+    def decided(*given: Any, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, **others: Any) -> Any:
+        from photofinish.cli.present import Choice
+        return command(*given, chosen=Choice.of(html, as_json, as_csv, as_markdown), **others)
+    return decided

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from photofinish.api import Interrupted
 from photofinish.cli import output
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
@@ -52,9 +54,14 @@ def present(results: Outcome, choice: Choice, full: bool = False) -> None:
     documents(whole, choice, full, short, lambda: json.text(results.to_json()))
 
 
-def ended(results: Outcome, choice: Choice, interrupted: bool) -> int:
-    """Presents what a race came to and returns its exit code."""
-    present(results, choice)
+def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool, **asked: Any) -> int:
+    """Calls a verb of the API that races, shows its progress and what it came to, and returns the exit code."""
+    with output.watching(quiet) as listener:
+        try:
+            results, interrupted = verb(*about, listener=listener, **asked), False
+        except Interrupted as stopped:
+            results, interrupted = stopped.results, True
+    present(results, chosen)
     if interrupted:
         click.echo("Stopped by hand: this is what had been measured. See it again: photofinish report last", err=True)
         return 130

@@ -1,10 +1,13 @@
 """`photofinish race`: time contenders on one model and judge them."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("race", epilog="""\b
@@ -63,13 +66,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.store
 @options.formats
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-         tasks: tuple[str, ...], batch: int | str | None, shape: tuple[int, ...] | None, classes: int | None,
-         device: str, threads: int | None, memory_limit: int | None, weights: Path | None, optimizer: str, regime: str,
-         budget: float, precision: float, margin: float, memory: int | None, time_all: bool, launches: int | None,
-         resize: bool, data: str, epochs: int | None, target: float | None, tolerance: float, seeds: int | None,
-         seed: int | None, certify: bool, recertify: bool, store: Path | None, html: Path | None, as_json: bool,
-         as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], chosen: "Choice", quiet: bool,
+            **asked: Any) -> int:
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
@@ -77,17 +75,5 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
     of all of them take turns in random order until the verdict is clear or the budget is spent.
     """
     from photofinish import api
-    from photofinish.cli import output, present
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
-    with output.watching(quiet) as listener:
-        try:
-            results, interrupted = api.race(
-                model, contenders, tuple(dict.fromkeys(tasks)), batch=batch, shape=shape, classes=classes,
-                memory_limit=memory_limit, weights=weights, optimizer=optimizer, regime=regime, device=device,
-                threads=threads, budget=budget, precision=precision, margin=margin, memory=memory, time_all=time_all,
-                launches=launches, certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
-                environments=own_environments, make_environments=make_environments, data=data, epochs=epochs,
-                target=target, tolerance=tolerance, seeds=seeds, resize=resize), False
-        except api.Interrupted as stopped:
-            results, interrupted = stopped.results, True
-    return present.ended(results, chosen, interrupted)
+    from photofinish.cli import present
+    return present.raced(api.race, model, contenders, tuple(dict.fromkeys(tasks)), chosen=chosen, quiet=quiet, **asked)

@@ -1,10 +1,14 @@
 """`photofinish report`: show a stored race again, in any format, judged anew from its raw records."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("report", epilog="""\b
@@ -22,7 +26,7 @@ Examples:
 @options.store
 @options.formats
 def command(session: str, list_sessions: bool, full: bool, latency: float | None, share: float, store: Path | None,
-            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool) -> int:
+            chosen: "Choice") -> int:
     """Show the races of SESSION again (default: the last ones).
 
     SESSION is "last", a session or the id of one race, as --list shows them.
@@ -34,6 +38,5 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
         for name, created, races in Store(store or api.DEFAULT_STORE).sessions():
             click.echo(f"{name}  {created}  {' '.join(races)}")
         return 0
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
     present.present(api.load(session, store, latency, share), chosen, full)
     return 0

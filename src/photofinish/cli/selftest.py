@@ -30,7 +30,7 @@ Exit code: 0 passed, 1 something failed, 2 wrong use.""")
 @options.store
 @options.as_json
 @options.quiet
-def command(contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
+def command(contenders: tuple[str, ...], environments: tuple[str, ...], make_environments: bool | None,
             thorough: bool, budget: float, store: Path | None, as_json: bool, quiet: bool) -> int:
     """Prove the instrument on this machine, in about ten minutes: with two installed frameworks, one of
     them in its second mode, unless you name others.
@@ -45,7 +45,7 @@ def command(contenders: tuple[str, ...], own_environments: tuple[str, ...], make
     from photofinish.values import to_json
     names = [contender.name for contender in expand(*contenders)]
     with output.watching(quiet) as listener:
-        found = instrument.run(store, names, budget, listener, own_environments, make_environments, thorough)
+        found = instrument.run(store, names, budget, listener, environments, make_environments, thorough)
     if as_json:
         click.echo(json.dumps({"passed": found.passed, **to_json(found)}, indent=2))
     else:

@@ -1,10 +1,13 @@
 """`photofinish serve`: latency of contenders under a load of queries."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("serve", epilog="""\b
@@ -51,28 +54,12 @@ Exit code: as of photofinish race.""")
 @options.store
 @options.formats
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-            rate: float | None, clients: int | None, latency: float | None, share: float, confidence: float,
-            queries: int | None, batch: int, shape: tuple[int, ...] | None, classes: int | None, device: str,
-            threads: int | None, weights: Path | None, regime: str, budget: float, margin: float, memory: int | None,
-            launches: int | None, seed: int | None, certify: bool, recertify: bool, store: Path | None,
-            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bool, **asked: Any) -> int:
     """Let contenders answer queries to MODEL, one at a time, and judge how long these wait.
 
     A query's latency counts from the moment it comes, not from when it is taken up: who stops for a second makes all
     wait that come in that second. All contenders meet the same arrivals, in turns.
     """
     from photofinish import api
-    from photofinish.cli import output, present
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
-    with output.watching(quiet) as listener:
-        try:
-            results, interrupted = api.serve(
-                model, contenders, rate=rate, clients=clients, latency=latency, share=share, confidence=confidence,
-                queries=queries, batch=batch, shape=shape, classes=classes, weights=weights, regime=regime,
-                device=device, threads=threads, budget=budget, margin=margin, memory=memory, launches=launches,
-                certify=certify, recertify=recertify, store=store, seed=seed, listener=listener,
-                environments=own_environments, make_environments=make_environments), False
-        except api.Interrupted as stopped:
-            results, interrupted = stopped.results, True
-    return present.ended(results, chosen, interrupted)
+    from photofinish.cli import present
+    return present.raced(api.serve, model, contenders, chosen=chosen, quiet=quiet, **asked)

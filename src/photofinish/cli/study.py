@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from photofinish.cli import options
 from photofinish.errors import unknown
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 scale = click.option("--scale", default="", metavar="NAME", help="A smaller version that the study names: small.")
 
@@ -69,8 +73,8 @@ Examples:
 @options.formats
 @options.quiet
 def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int | None,
-        own_environments: tuple[str, ...], make_environments: bool | None, store: Path | None, html: Path | None,
-        as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+        environments: tuple[str, ...], make_environments: bool | None, store: Path | None, chosen: "Choice",
+        quiet: bool) -> int:
     """Run the races of STUDY that are not done yet.
 
     Stop it whenever you like: a race that is done is in the store and is not run again, so the same command goes on
@@ -81,7 +85,6 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     from photofinish.reports import study as report
     from photofinish.study import find
     found = find(study, scale)
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
     if dry_run:
         known = study_run.outcome(found, store)
         present.documents([report.plan(found, known)], chosen,
@@ -90,7 +93,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     interrupted = False
     with output.watching(quiet) as listener:
         try:
-            study_run.run(found, only=only, store=store, seed=seed, listener=listener, environments=own_environments,
+            study_run.run(found, only=only, store=store, seed=seed, listener=listener, environments=environments,
                           make_environments=make_environments)
         except api.Interrupted:
             interrupted = True
@@ -111,15 +114,13 @@ Examples:
 @scale
 @options.store
 @options.formats
-def show(study: str, scale: str, store: Path | None, html: Path | None, as_json: bool, as_csv: bool,
-         as_markdown: bool) -> None:
+def show(study: str, scale: str, store: Path | None, chosen: "Choice") -> None:
     """Show what the store knows of STUDY, judged anew from the raw records."""
     from photofinish import study_run
     from photofinish.cli import present
     from photofinish.reports import study as report
     from photofinish.study import find
     found = find(study, scale)
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
     settled = study_run.outcome(found, store)
     present.documents([report.document(found, settled)], chosen,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))

@@ -1,10 +1,13 @@
 """`photofinish sweep`: throughput and latency of contenders against the batch."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("sweep", epilog="""\b
@@ -44,12 +47,7 @@ Exit code: as of photofinish race.""")
 @options.store
 @options.formats
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-            task: str, batches: tuple[int, ...], latency: float | None, share: float, shape: tuple[int, ...] | None,
-            classes: int | None, device: str, threads: int | None, weights: Path | None, optimizer: str, regime: str,
-            budget: float, margin: float, memory: int | None, launches: int | None, seed: int | None, certify: bool,
-            recertify: bool, store: Path | None, html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool,
-            quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], task: str, chosen: "Choice", quiet: bool, **asked: Any) -> int:
     """Time contenders on MODEL at several batches: throughput, time per sample, latency.
 
     Says from which batch on a larger one hardly pays, and which is best where answers must come within --latency. Every
@@ -57,17 +55,5 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
     turns in random order.
     """
     from photofinish import api
-    from photofinish.cli import output, present
-    from photofinish.outcome import Outcome
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
-    with output.watching(quiet) as listener:
-        try:
-            results: Outcome = api.sweep(
-                model, contenders, task, batches=batches, latency=latency, share=share, shape=shape, classes=classes,
-                weights=weights, optimizer=optimizer, regime=regime, device=device, threads=threads, budget=budget,
-                margin=margin, memory=memory, launches=launches, certify=certify, recertify=recertify, store=store,
-                seed=seed, listener=listener, environments=own_environments, make_environments=make_environments)
-            interrupted = False
-        except api.Interrupted as stopped:
-            results, interrupted = stopped.results, True
-    return present.ended(results, chosen, interrupted)
+    from photofinish.cli import present
+    return present.raced(api.sweep, model, contenders, task, chosen=chosen, quiet=quiet, **asked)

@@ -1,8 +1,7 @@
 """`photofinish verify`: prove, without timing, that contenders compute the same thing."""
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,9 +33,7 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.store
 @options.as_json
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-           shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, weights: Path | None,
-           reduced: bool, recertify: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+def command(model: str, contenders: tuple[str, ...], as_json: bool, quiet: bool, **asked: Any) -> int:
     """Prove that contenders compute MODEL alike.
 
     Forward, loss, the gradient of every parameter, and the losses and weights along ten steps of SGD
@@ -47,9 +44,7 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
     from photofinish.cli import output
     from photofinish.reports.json import verification
     with output.watching(quiet) as listener:
-        found = api.verify(model, contenders, shape=shape, classes=classes, weights=weights, reduced=reduced,
-                           device=device, threads=threads, recertify=recertify, store=store, listener=listener,
-                           environments=own_environments, make_environments=make_environments)
+        found = api.verify(model, contenders, listener=listener, **asked)
     if as_json:
         told = verification(found.model, found.digest, found.certificates, found.failures)
         click.echo(json.dumps(told, indent=2, allow_nan=False))
