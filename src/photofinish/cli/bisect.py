@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("bisect", epilog="""\b
@@ -29,10 +33,8 @@ Exit code: 0 found, or it is not slower; 1 no more than a bracket, 2 wrong use, 
 @options.formats
 @options.quiet
 def command(model: str, framework: str, good: str, bad: str, versions: tuple[str, ...], task: str,
-            own_environments: tuple[str, ...], make_environments: bool | None, batch: int | None,
-            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, optimizer: str,
-            regime: str, budget: float, precision: float, margin: float, launches: int | None, store: Path | None,
-            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+            environments: tuple[str, ...], make_environments: bool | None, store: Path | None, chosen: "Choice",
+            quiet: bool, device: str, **asked: Any) -> int:
     """Find the release between --good and --bad in which FRAMEWORK got slower on MODEL.
 
     The two are raced first: where the later one is not shown to be slower there is nothing to find. Then the release in
@@ -46,13 +48,11 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
     from photofinish.study import PlannedRace
     from photofinish.timeline import FOUND, NOT_SLOWER, Search
     from photofinish.timeline.versions import between
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
     found = Search(tuple(between(framework, good, bad, versions, device=device)))
-    asked = PlannedRace("bisection", model, (task,), (), batch, shape, classes, device, regime, optimizer, threads,
-                        launches, budget=budget, precision=precision, margin=margin)
+    planned = PlannedRace("bisection", model, (task,), (), device=device, **asked)
     interrupted = False
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(asked, store, listener, own_environments, make_environments)
+        races = timeline_run.Races(planned, store, listener, environments, make_environments)
         try:
             for found in timeline_run.search(found.versions, races):  # noqa: B007, B020  the last is everything
                 pass

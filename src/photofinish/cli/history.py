@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
 
 
 @click.command("history", epilog="""\b
@@ -29,10 +33,8 @@ Exit code: 0 done, 1 nothing could be compared, 2 wrong use, 130 interrupted."""
 @options.formats
 @options.quiet
 def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], tasks: tuple[str, ...],
-            own_environments: tuple[str, ...], make_environments: bool | None, batch: int | None,
-            shape: tuple[int, ...] | None, classes: int | None, device: str, threads: int | None, optimizer: str,
-            regime: str, budget: float, precision: float, margin: float, launches: int | None, store: Path | None,
-            html: Path | None, as_json: bool, as_csv: bool, as_markdown: bool, quiet: bool) -> int:
+            environments: tuple[str, ...], make_environments: bool | None, store: Path | None, chosen: "Choice",
+            quiet: bool, device: str, **asked: Any) -> int:
     """Race versions of frameworks on MODEL and show what changed over the years.
 
     Every version gets an environment of its own (old ones need old Pythons, and several gigabytes each); one that
@@ -41,17 +43,15 @@ def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], 
     """
     from photofinish import api, timeline_run
     from photofinish.cli import output, present
-    from photofinish.environments import Choice
+    from photofinish.environments import Choice as Venues
     from photofinish.reports import history as report
     from photofinish.study import PlannedRace
     from photofinish.timeline import History
     from photofinish.timeline.versions import choose
-    chosen = present.Choice.of(html, as_json, as_csv, as_markdown)
-    found = choose(frameworks, versions, device=device, choice=Choice.of(own_environments, make_environments))
-    asked = PlannedRace("history", model, tuple(dict.fromkeys(tasks)), (), batch, shape, classes, device, regime,
-                        optimizer, threads, launches, budget=budget, precision=precision, margin=margin)
+    found = choose(frameworks, versions, device=device, choice=Venues.of(environments, make_environments))
+    planned = PlannedRace("history", model, tuple(dict.fromkeys(tasks)), (), device=device, **asked)
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(asked, store, listener, own_environments, make_environments)
+        races = timeline_run.Races(planned, store, listener, environments, make_environments)
         try:
             history, interrupted = timeline_run.history(found, races), False
         except api.Interrupted as stopped:

@@ -78,7 +78,8 @@ def left_out(tasks: Sequence[str], contenders: Sequence[Contender], least: int =
         skips = [_skip(each, task) for each in lacking]
         if skips and len(contenders) - len(skips) < least:
             told = "; ".join(f"{each.contender}: {each.reason}" for each in skips)
-            raise UsageError(f"task {task} needs {least} contenders that have it ({told})",
+            many = "two contenders that have it" if least == 2 else "a contender that has it"
+            raise UsageError(f"task {task} needs {many} ({told})",
                              f"try them with {skips[0].cure}, or name others; see: photofinish list contenders")
         found[task] = tuple(skips)
     return found
