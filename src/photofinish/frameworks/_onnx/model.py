@@ -8,11 +8,13 @@ import onnx.printer
 from onnx import TensorProto, helper, numpy_helper
 
 from photofinish.frameworks import Arrays, Unsupported
-from photofinish.frameworks._onnx.source import OPSET
 from photofinish.frameworks._onnx.use import Operation, Program
 from photofinish.graph import Graph
 from photofinish.layers import Spec
 
+# What exporters write by default. From 19 on ONNX Runtime averages pools by a slower kernel (its AveragePool-19 does
+# not use MLAS), and there is nothing in between that a layer needs.
+OPSET = 18
 IR_VERSION = 8  # the first that knows OPSET, so that every reader of OPSET reads the file
 LIMIT = 2 ** 31 - 2 ** 20  # bytes of initializers that a file of one part can hold: protobuf's limit, less the rest
 OUTSIDE = "weights"  # where the weights of a printed model are said to be

@@ -1,8 +1,4 @@
-"""A graph as an ONNX model in inference form: what only training has is left out, tied weights are one initializer.
-
-Opset 18 is what exporters write by default. From 19 on ONNX Runtime averages pools by a slower kernel (its
-AveragePool-19 does not use MLAS), and there is nothing in between that a layer needs.
-"""
+"""A graph as an ONNX model in inference form: what only training has is left out, tied weights are one initializer."""
 
 from collections import Counter, OrderedDict
 from typing import Dict, Sequence, Set
@@ -13,8 +9,6 @@ from photofinish.frameworks._onnx.use import Operation, Program, Use
 from photofinish.graph import Graph, Node
 
 RULES = gathered("_onnx", "RULES")
-
-OPSET = 18
 
 
 def write(graph: Graph, batch: int) -> Program:
