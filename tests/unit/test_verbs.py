@@ -8,7 +8,7 @@ import click
 import pytest
 
 from photofinish import api
-from photofinish.cli import accuracy, race, serve, sweep, verify
+from photofinish.cli import accuracy, largest_batch, race, serve, sweep, verify
 
 SHOWN = {"html", "as_json", "as_csv", "as_markdown", "quiet"}  # the command's own
 UNTOLD = {"listener", "timeout", "command"}  # of Python alone
@@ -17,7 +17,8 @@ UNTOLD = {"listener", "timeout", "command"}  # of Python alone
 @pytest.mark.parametrize(("command", "verb", "besides"), [
     (race.command, api.race, set()), (sweep.command, api.sweep, set()), (serve.command, api.serve, set()),
     (verify.command, api.verify, {"regime", "seed"}), (accuracy.command, api.accuracy, set()),
-], ids=["race", "sweep", "serve", "verify", "accuracy"])
+    (largest_batch.command, api.largest_batch, {"regime"}),
+], ids=["race", "sweep", "serve", "verify", "accuracy", "largest-batch"])
 def test_a_command_offers_what_its_verb_takes(command: click.Command, verb: Callable[..., Any],
                                               besides: set[str]) -> None:
     options = {{"tasks": "task"}.get(str(each.name), each.name) for each in command.params}

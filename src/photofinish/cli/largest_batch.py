@@ -1,8 +1,7 @@
 """`photofinish largest-batch`: the largest batch of each contender that fits into memory."""
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,9 +34,7 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted (what was 
 @options.store
 @options.as_json
 @options.quiet
-def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str, ...], make_environments: bool | None,
-            task: str, memory_limit: int | None, shape: tuple[int, ...] | None, classes: int | None, device: str,
-            threads: int | None, optimizer: str, again: bool, store: Path | None, as_json: bool, quiet: bool) -> int:
+def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
     """Find the largest batch of MODEL that fits, for each contender.
 
     Fresh processes take a few steps of ever better chosen batches, at most twelve, under a limit on their memory:
@@ -47,10 +44,7 @@ def command(model: str, contenders: tuple[str, ...], own_environments: tuple[str
     from photofinish.cli import output
     from photofinish.reports.json import largest_batches
     with output.watching(quiet) as listener:
-        found = api.largest_batch(model, contenders, task, memory_limit=memory_limit, shape=shape, classes=classes,
-                                  optimizer=optimizer, device=device, threads=threads, again=again, store=store,
-                                  listener=listener, environments=own_environments,
-                                  make_environments=make_environments)
+        found = api.largest_batch(model, listener=listener, **asked)
     if as_json:
         told = largest_batches(found.model, found.digest, found.task, found.contenders, found.failures)
         click.echo(json.dumps(told, indent=2, allow_nan=False))
