@@ -72,9 +72,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
     `resize` to see, too, what another batch size costs.
-    Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model),
-    trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for; `tolerance` what
-    counts as equally accurate at the end.
+    Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model)
+    or the path of a text, trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for;
+    `tolerance` what counts as equally accurate at the end.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
@@ -91,11 +91,11 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)
     if batch == MAX:
         meet, case = meet_at_the_smallest(meet, tasks, case, graph, chosen, given, limit_of(memory_limit, device))
-    samples = source.read(graph.inputs[0][1], models.find(model).preparation) if source is not None else None
+    samples = source.read(graph, models.find(model).preparation) if source is not None else None
     if samples is not None:
         case = replace(case, training=make_training(tasks[0], samples, data, case.batch, epochs, target, tolerance))
     races = meet.begin({each: replace(case, task=each) for each in tasks})
-    room = None if samples is not None else default_room() if memory is None else memory  # trainings are not divided
+    room = default_room() if memory is None else memory
     with meet.course(races, graph, chosen, given, room) as course:
         course.resize = resize
         meet.tell_skips()

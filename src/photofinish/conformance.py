@@ -25,11 +25,13 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
+from photofinish.data.sets import orders
 from photofinish.environments import TASKS, Missing, checked, resolve, start
 from photofinish.errors import UsageError
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.measure import proof
+from photofinish.measure.fit import SPLITS, Fit
 from photofinish.optimizers import SGD, optimizer_json
 from photofinish.referee import certificate
 from photofinish.runner import remote
@@ -62,12 +64,14 @@ class Broken(Exception):
 
 
 def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TASKS, model: str = MODEL,
-        patience: float = PATIENCE, variables: Mapping[str, str] | None = None) -> Iterator[Check]:
+        patience: float = PATIENCE, variables: Mapping[str, str] | None = None,
+        feeding: Mapping[str, Any] | None = None) -> Iterator[Check]:
     """Puts every request to the worker that `command` starts, which is to race as `contender`, and gives the checks
-    one by one. The first that kills it is the last. `variables` are those it is started with, ours if left out."""
+    one by one. The first that kills it is the last. `variables` are those it is started with, ours if left out;
+    `feeding` is the loop and the options that its own input pipeline is opened with."""
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
         examination = _Examination(list(command), contender, tuple(tasks), model, Path(folder), patience,
-                                   os.environ if variables is None else variables)
+                                   os.environ if variables is None else variables, dict(feeding or {}))
         try:
             for name, act in examination.acts():
                 try:
@@ -82,9 +86,9 @@ def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TAS
 
 class _Examination:
     def __init__(self, command: list[str], contender: Contender, tasks: tuple[str, ...], model: str, folder: Path,
-                 patience: float, variables: Mapping[str, str]) -> None:
-        self.command, self.contender, self.tasks, self.folder, self.patience, self.variables = (
-            command, contender, tasks, folder, patience, variables)
+                 patience: float, variables: Mapping[str, str], feeding: dict[str, Any]) -> None:
+        self.command, self.contender, self.tasks, self.folder, self.patience, self.variables, self.feeding = (
+            command, contender, tasks, folder, patience, variables, feeding)
         self.graph = models.find(model).small()
         self.state = initial_state(self.graph, 0)
         self.batch = draw_batch(self.graph, BATCH, 0)
@@ -103,6 +107,9 @@ class _Examination:
         for task in self.tasks:
             yield f"warm ({task})", partial(self.warm, task)
             yield f"block ({task})", partial(self.block, task)
+        if "train" in self.tasks and len(self.graph.inputs) == 1:
+            yield "an epoch in a given order (for task fit; may be lacking)", partial(self.epoch, True)
+            yield "an epoch by its own pipeline (for task epoch; may be lacking)", partial(self.epoch, False)
         yield "probe", self.probe
         yield "predict", self.predict
         yield "prove", self.prove
@@ -147,6 +154,45 @@ class _Examination:
         if (reply["loss"] is None) == (task == "train"):
             raise Broken(f"the loss of a block of {task} is {reply['loss']}")
         return f"{min(reply['seconds']):.3g} s a step"
+
+    def epoch(self, ordered: bool) -> str:
+        """Of so many samples that one batch is not full; what is learned in a given order is what NumPy learns."""
+        folder, count = self.folder / "data", 2 * BATCH + 1
+        folder.mkdir(exist_ok=True)
+        names = self.graph.inputs[0][0], self.graph.losses[0].target
+        for number, split in enumerate(SPLITS):
+            samples = draw_batch(self.graph, count, number)
+            for name, what in zip(names, ("inputs", "labels")):
+                np.save(folder / f"{split}-{what}.npy", samples[name])
+        np.save(folder / "orders.npy", orders(count, 1, 0))
+        given = {"orders": str(folder / "orders.npy")} if ordered else {"orders": None, **self.feeding}
+        self.weights()
+        try:
+            self._ask("data", folder=str(folder), seed=0, **given)
+        except WorkerFailed as error:
+            if error.kind != "unsupported":
+                raise
+            return "lacks them"
+        reply = self._ask("epoch", number=1)
+        steps = count // BATCH if ordered else -(-count // BATCH)
+        if reply["steps"] != steps:
+            raise Broken(f"an epoch of {count} samples in batches of {BATCH} has {reply['steps']} steps, not {steps}")
+        if ordered:
+            self._compare(reply, folder)
+        elif reply["last_step"] is None and not given.get("loop"):
+            raise Broken("no time is told for the step on what does not fill a batch")
+        return f"{steps} steps, loss {reply['loss']:.4g}"
+
+    def _compare(self, reply: Mapping[str, Any], folder: Path) -> None:
+        """Raises Broken unless the reference learns the same, to within what rounding grows to in a few steps."""
+        reference = Reference(Setup("reference", precision="float64"))
+        reference.build(self.graph, BATCH, SGD())
+        reference.put(self.state)
+        own = Fit(reference, self.graph, BATCH, folder, folder / "orders.npy").epoch(1)
+        wrong = [name for name in ("loss", "first_losses", "validation_loss")
+                 if not np.allclose(reply[name], own[name], rtol=1e-3)] if not self.graph.random_nodes else []
+        if wrong:
+            raise Broken(", ".join(f"{name} is {reply[name]}, the reference's {own[name]}" for name in wrong))
 
     def probe(self) -> str:
         assert self.worker is not None
@@ -311,25 +357,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     passed = True
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
         try:
-            command, contender, variables = _started(chosen.command, chosen.contender, Path(folder))
+            command, contender, variables, feeding = _started(chosen.command, chosen.contender, Path(folder))
         except UsageError as error:
             parser.error(str(error))
-        for check in run(command, contender, chosen.tasks.split(","), chosen.model, variables=variables):
+        for check in run(command, contender, chosen.tasks.split(","), chosen.model, variables=variables,
+                         feeding=feeding):
             passed = passed and check.passed
             print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
     return 0 if passed else 1
 
 
-def _started(command: str, contender: str, folder: Path) -> tuple[list[str], Contender, Mapping[str, str] | None]:
-    """What starts the worker, what it is loaded as, and its variables. Raises UsageError."""
+def _started(command: str, contender: str,
+             folder: Path) -> tuple[list[str], Contender, Mapping[str, str] | None, dict[str, Any]]:
+    """What starts the worker, what it is loaded as, its variables, and how it is fed. Raises UsageError."""
     if command:
-        return shlex.split(command), Contender.parse(contender), None
+        return shlex.split(command), Contender.parse(contender), None, {}
     found = checked(contender)
     home = resolve(found)
     if isinstance(home, Missing):
         raise UsageError(f"{found.name}: {home.reason}", home.cure)
-    told = replace(found, options=tuple(home.framework.options_told(found.options).items()))
-    return start.command(home, pack(folder)), told, start.variables(home, os.environ, folder / "cache", found.options)
+    stepping = home.framework.stepping(found)
+    told = replace(stepping, options=tuple(home.framework.options_told(stepping.options).items()))
+    return (start.command(home, pack(folder)), told, start.variables(home, os.environ, folder / "cache", found.options),
+            home.framework.feeding(found))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Outcome(tuple[Result, ...]):
         return tuple(verdict for result in self for verdict in result.verdicts)
 
     def to_pandas(self, samples: bool = False) -> "pandas.DataFrame":
-        """A row per contender and task, or with `samples` a row per timed step."""
+        """A row per contender and task, or with `samples` a row per timed step (of whole trainings: per epoch)."""
         from photofinish.reports import frame
 
         return frame.samples(self) if samples else frame.standings(self)

@@ -97,16 +97,18 @@ class Worker:
 
         return {"sizes": [self.engine.resize(task, sized(size)) for size in sizes]}
 
-    def data(self, folder: str, orders: Optional[str], seed: int) -> Dict[str, Any]:
+    def data(self, folder: str, orders: Optional[str], seed: int, loop: str = "",
+             options: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
         """Opens the data set in a folder: to take its samples in the order that a file has for each epoch, or without
-        one through the framework's own input pipeline."""
+        one through the framework's own input pipeline, in that loop of its own and with those options."""
         from photofinish.measure.fit import Fit
         from photofinish.measure.passes import Passes
         begin = time.perf_counter()
         if orders is not None:
             self.training = Fit(self.contestant, self.graph, self.batch, Path(folder), Path(orders))
         else:
-            self.training = Passes(self.contestant, self.framework, self.graph, self.batch, Path(folder), seed)
+            self.training = Passes(self.contestant, self.framework, self.graph, self.batch, Path(folder), seed, loop,
+                                   options)
         return {"seconds": time.perf_counter() - begin}
 
     def epoch(self, number: int) -> Dict[str, Any]:
@@ -191,7 +193,8 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
         reply = COMMANDS[name](worker, **request)
         device = worker.contestant.device_memory() if worker.contestant is not None else None
         told = {} if name in TIMED else {"held": system.held()}
-        return dict(reply, ok=True, memory=system.peak_memory(), device_memory=device, **told)
+        memory = system.peak_memory() + reply.get("memory", 0)  # what a reply says others hold for this process
+        return dict(reply, ok=True, memory=memory, device_memory=device, **told)
     except Exception as error:
         traceback.print_exc()
         return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}

@@ -85,6 +85,11 @@ def kind(request: Reply, reply: Reply) -> Reply:
     return {"ok": False, "kind": "laziness", "message": "no"} if request["do"] == "block" else reply
 
 
+def forgetful(request: Reply, reply: Reply) -> Reply:
+    """Tells another loss than that of what it was given to learn."""
+    return dict(reply, loss=1.01 * reply["loss"]) if request["do"] == "epoch" else reply
+
+
 FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "protocol": lambda request, reply: reply,
     "nan": times(lambda seconds: [float("nan")] * len(seconds)),
@@ -103,6 +108,7 @@ FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "killed": dying(lambda: os.kill(os.getpid(), signal.SIGKILL)),
     "shape": misshapen,
     "vanishing": vanishing,
+    "forgetful": forgetful,
     "kind": kind,
 }
 

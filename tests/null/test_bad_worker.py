@@ -168,7 +168,7 @@ def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
 
 @pytest.mark.parametrize(("fault", "broken", "alive"), [
     ("protocol", "says hello in this version", False), ("negative", "block (train)", True), ("shape", "predict", True),
-    ("exit", "block (train)", False)])
+    ("exit", "block (train)", False), ("forgetful", "an epoch in a given order (for task fit; may be lacking)", True)])
 def test_a_worker_that_breaks_it_is_told_where(fault: str, broken: str, alive: bool) -> None:
     checks = list(conformance.run(command(fault), Contender("fake", "steady"), tasks=("train",)))
     assert next(each.name for each in checks if not each.passed) == broken

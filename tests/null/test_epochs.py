@@ -1,6 +1,9 @@
 """Epochs through an input pipeline, on the fake framework."""
 
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -10,9 +13,13 @@ from photofinish.errors import UsageError
 from photofinish.render.document import Table
 from photofinish.render.quantities import plain
 from photofinish.reports import epochs as epochs_report
+from photofinish.reports import frame
 from photofinish.reports import json as reports_json
 from photofinish.reports import verdict as verdict_report
-from photofinish.values import Result
+from photofinish.runner import launch as launch_module
+from photofinish.runner.epochs import EpochLaunch
+from photofinish.stats import paired, positions
+from photofinish.values import Epoch, Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FAST = "fake:steady[compile=0.5,noise=0.01,step=0.010]"
@@ -37,9 +44,10 @@ def test_later_epochs_are_compared_and_the_first_stands_apart(result: Result) ->
     assert verdict.verdict == "FASTER" and verdict.ratio == pytest.approx(1.3, rel=0.03)
     first = [each for each in result.race.epochs if each.contender == FAST and each.number == 1]
     assert all(each.first_step > 0.5 and each.seconds > 0.5 for each in first)  # what it compiles
-    assert result.standings[0].step is not None and result.standings[0].step.value == pytest.approx(0.06, rel=0.03)
+    assert result.standings[0].time is not None and result.standings[0].time.value == pytest.approx(0.06, rel=0.03)
     assert "trains epochs of" in plain(verdict_report.sentence(result))
-    (table,) = [each for each in epochs_report.section(result).blocks if isinstance(each, Table)]
+    table, phases = [each for each in epochs_report.section(result).blocks if isinstance(each, Table)]
+    assert [plain((row[1],)) for row in phases.rows] == ["first", "later"] * 2
     titles = [column.title for column in table.columns]
     for row in table.rows:
         cells = dict(zip(titles, row))
@@ -52,6 +60,13 @@ def test_all_samples_are_passed_and_the_short_step_is_told(result: Result) -> No
     assert all(each.first_batch is not None and each.validation_accuracy is None for each in result.race.epochs)
 
 
+def test_its_samples_are_its_epochs(result: Result) -> None:
+    found = api.Outcome([result]).to_pandas(samples=True)
+    assert tuple(found.columns) == frame.EPOCH_COLUMNS and len(found) == len(result.race.epochs)
+    later = found[(found["epoch"] > 1) & (found["contender"] == SLOW)]
+    assert later["seconds"].median() == pytest.approx(6 * 0.013, rel=0.03) and set(later["task"]) == {"epoch"}
+
+
 def test_its_json_conforms_to_the_schema(result: Result) -> None:
     found = reports_json.race(result)
     jsonschema.validate(found, reports_json.schema("race"), cls=jsonschema.Draft202012Validator)
@@ -59,11 +74,41 @@ def test_its_json_conforms_to_the_schema(result: Result) -> None:
     assert found["agreements"] == [] and found["contenders"][0]["seconds_of_training"] is None
 
 
-def test_the_order_of_the_list_changes_nothing(tmp_path: Path, result: Result) -> None:
-    (verdict,) = result.verdicts
-    (turned,) = epochs(tmp_path, SLOW, FAST, certify=True, launches=2).verdicts
-    assert turned.verdict == "SLOWER" and verdict.ratio is not None and turned.ratio is not None
-    assert verdict.ratio * turned.ratio == pytest.approx(1, rel=0.03)
+@pytest.mark.parametrize("as_listed", [False, True])
+def test_the_order_of_the_list_changes_nothing_unless_turns_follow_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                      as_listed: bool) -> None:
+    """The machine is planted to be a tenth slower for whoever comes second: turns drawn anew take that away."""
+    plain_epoch = EpochLaunch._epoch
+
+    def planted(launch: EpochLaunch, name: str, number: int, position: int, reply: dict[str, Any]) -> Epoch:
+        found = plain_epoch(launch, name, number, position, reply)
+        return replace(found, seconds=found.seconds * (1 + 0.1 * position))
+
+    monkeypatch.setattr(EpochLaunch, "_epoch", planted)
+    if as_listed:
+        monkeypatch.setattr(EpochLaunch, "_order", lambda launch, number: list(launch.workers))
+        monkeypatch.setattr(launch_module, "balanced_order", lambda names, number, seed: list(names))
+    named, turned = (epochs(tmp_path, *contenders, data=f"patterns:{2 * BATCH}", epochs=3, launches=4).race
+                     for contenders in ((FAST, SLOW), (SLOW, FAST)))
+    found = positions.of_list(named, turned)
+    assert {each.figure for each in found} == {"first epoch", "later epochs"}
+    assert {each.word == "DEPENDS" for each in found} == {as_listed}
+    for each in found:
+        assert each.effect.low <= (1.1 ** 2 if as_listed else 1.0) <= each.effect.high
+        assert each.named.value / each.turned.value == pytest.approx(each.effect.value)
+
+
+def test_a_field_that_does_not_fit_in_memory_trains_in_groups_that_share_the_fastest(tmp_path: Path) -> None:
+    field = {f"fake:steady[memory=200,noise=0,step={step}]": step for step in (0.013, 0.010, 0.020)}
+    room = 590 * 2**20  # two of 200 MiB and what Python and NumPy take; not three
+    race = epochs(tmp_path, *field, data=f"patterns:{2 * BATCH}", launches=2, epochs=2, memory=room).race
+    fastest = min(field, key=field.__getitem__)
+    for launch in race.launches:
+        assert len(launch.groups) == 2 and all(fastest in group and len(group) == 2 for group in launch.groups)
+    assert len([each for each in race.epochs if each.contender == fastest]) == 2 * 2 * 2  # launches, groups, epochs
+    for a, b in combinations(field, 2):
+        ratio = paired.estimate_ratio(race, a, b)
+        assert ratio is not None and ratio.value == pytest.approx(field[b] / field[a])
 
 
 def test_a_set_without_a_rest_has_no_short_step(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_its_json_conforms_to_the_schema_and_its_report_is_drawn(result: Result)
     outcome = api.Outcome([result])
     assert "Latency under load" in html.render(outcome.documents()) and "Latency under load" in str(outcome)
     frame = outcome.to_pandas()
-    assert list(frame["latency"]) == [each.step.value for each in result.standings if each.step]
+    assert list(frame["latency"]) == [each.time.value for each in result.standings if each.time]
 
 
 def test_it_stops_when_the_bound_is_decided(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ has a worker of its own (contenders.make)."""
 import importlib.util
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -210,3 +211,18 @@ def test_the_printed_code_trains(in_this_process: Callable[[str], Any]) -> None:
     losses = [printed["train_step"](batch["image"].transpose(0, 2, 3, 1), batch["label"]) for _ in range(10)]
     assert losses[-1] < losses[0] / 2
     assert set(printed["infer"](batch["image"].transpose(0, 2, 3, 1))) == set(graph.outputs)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fit_takes_the_steps_of_every_epoch_it_is_asked_for(backend: str, tmp_path: Path) -> None:
+    samples = data.draw_batch(SMALL, 2 * BATCH + 1, 0)
+    for name, what in (("image", "inputs"), ("label", "labels")):
+        np.save(tmp_path / f"train-{what}.npy", samples[name])
+    contestant = built(backend)
+    before = contestant.get()
+    contestant.link.ask("data", folder=str(tmp_path), orders=None, seed=0, loop="fit", options={})
+    assert contestant.get()["step"] == before["step"]  # nothing runs before it is asked for
+    told = [contestant.link.ask("epoch", number=number) for number in (1, 2)]
+    assert [each["steps"] for each in told] == [3, 3] and contestant.get()["step"] == before["step"] + 6
+    assert all(0 < each["first_step"] <= each["seconds"] for each in told)
+    assert told[1]["loss"] < told[0]["loss"]  # it learns the same few samples again

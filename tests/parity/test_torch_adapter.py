@@ -1,7 +1,11 @@
 """What is particular to PyTorch's adapter: its source, in-place put, layouts, compilation, conventions."""
 
+import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +20,10 @@ from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
 from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402
 from photofinish.layers import Elementwise, SoftmaxCrossEntropy, Spec  # noqa: E402
-from photofinish.measure import probes  # noqa: E402
-from photofinish.optimizers import SGD, Adam, Optimizer  # noqa: E402
+from photofinish.measure import probes, system  # noqa: E402
+from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_json  # noqa: E402
 from photofinish.referee import audit  # noqa: E402
+from photofinish.runner import watchdog  # noqa: E402
 from photofinish.vocabulary import (  # noqa: E402
     batch_norm,
     block,
@@ -31,6 +36,7 @@ from photofinish.vocabulary import (  # noqa: E402
     scope,
     training_only,
 )
+from remote import Link  # noqa: E402
 from zoo import ONE_OF_EACH_FILE  # noqa: E402
 
 BATCH = 8
@@ -366,3 +372,28 @@ def test_it_reads_as_a_person_would_write_it() -> None:
         y = self.batch_norm2(self.conv2(y))
         y += x
         return F.relu(y, inplace=True)"""
+
+
+def test_processes_that_feed_it_stay_on_its_cores_and_wait_and_end_with_it(tmp_path: Path,
+                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    core = min(os.sched_getaffinity(0))
+    monkeypatch.setenv("PHOTOFINISH_CORES", str(core))
+    samples = data.draw_batch(SMALL, 2 * BATCH + 1, 0)
+    for name, what in (("image", "inputs"), ("label", "labels")):
+        np.save(tmp_path / f"train-{what}.npy", samples[name])
+    link = Link(sys.executable, "torch", ())
+    link.ask("load", framework="torch", setup={"mode": "eager", "threads": 1}, sabotage={})
+    (tmp_path / "graph.json").write_text(json.dumps(SMALL.to_json()))
+    link.ask("build", graph=str(tmp_path / "graph.json"), batch=BATCH, optimizer=optimizer_json(SGD()))
+    link.ask("data", folder=str(tmp_path), orders=None, seed=0, loop="", options={"workers": "2"})
+    first = link.ask("epoch", number=1)
+    assert link.worker is not None and first["steps"] == 3 and first["last_step"] > 0
+    alive = watchdog.carriers(link.worker.mark)
+    assert len(alive) >= 3 and all(os.sched_getaffinity(pid) == {core} for pid in alive)
+    link.worker.stop()
+    assert {system.state_of(pid)[0] for pid in alive} == {"T"}
+    link.worker.wake()
+    assert link.ask("epoch", number=2)["steps"] == 3
+    assert watchdog.carriers(link.worker.mark) == alive  # kept from epoch to epoch
+    link.close()
+    assert watchdog.carriers(link.worker.mark) == []

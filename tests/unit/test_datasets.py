@@ -10,8 +10,13 @@ import pytest
 from photofinish.data.sets import digits, orders, patterns
 from photofinish.errors import UsageError
 from photofinish.files.datasets import find
-from photofinish.layers import Spec
+from photofinish.graph import Graph
 from photofinish.models import Preparation
+from photofinish.models import find as find_model
+
+
+def net(shape: tuple[int, ...]) -> Graph:
+    return find_model("digits_cnn").graph(shape)
 
 
 def test_digits_are_whole_standardised_and_always_the_same() -> None:
@@ -52,7 +57,7 @@ def write_mnist(folder: Path, packed: bool) -> np.ndarray:
 def test_mnist_as_it_is_published(tmp_path: Path, packed: bool) -> None:
     images = write_mnist(tmp_path, packed)
     source = find(f"mnist:{tmp_path}")
-    found = source.read(Spec("CHW", (1, 28, 28)), Preparation())
+    found = source.read(net((1, 28, 28)), Preparation())
     assert source.shape == (1, 28, 28) and found.train.labels.tolist() == [0, 1, 2, 3, 4]
     expected = (images - images.mean()) / images.std()
     np.testing.assert_allclose(found.validation.inputs[:, 0], expected, atol=1e-4)
@@ -68,7 +73,7 @@ def test_cifar_as_it_is_published(tmp_path: Path, name: str, files: list[str], l
         rows = noise.integers(0, 256, (3, labels + 3072), dtype=np.uint8)
         rows[:, :labels] = [[1, 7][:labels], [0, 8][:labels], [1, 9][:labels]]
         rows.tofile(tmp_path / file)
-    found = find(f"{name}:{tmp_path}").read(Spec("CHW", (3, 32, 32)), Preparation())
+    found = find(f"{name}:{tmp_path}").read(net((3, 32, 32)), Preparation())
     assert found.train.inputs.shape == (3 * (len(files) - 1), 3, 32, 32)
     assert found.validation.labels.tolist() == ([1, 0, 1] if labels == 1 else [7, 8, 9])  # CIFAR-100: the fine ones
     last = rows[0, labels:].reshape(3, 32, 32)
@@ -83,6 +88,8 @@ def test_cifar_as_it_is_published(tmp_path: Path, name: str, files: list[str], l
     ("mnist:{}/nowhere", "no folder"),
     ("mnist", "mnist:FOLDER"),
     ("mnits", "did you mean mnist"),
+    ("{}/book.txt", "no file.*book.txt.*WikiText-2"),
+    ("{}/book.bin", "no file.*nanoGPT"),
 ])
 def test_what_is_missing_is_named_with_where_it_is_published(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -95,4 +102,43 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = tmp_path / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UsageError, match="no whole idx file"):
-        find(f"mnist:{tmp_path}").read(Spec("CHW", (1, 28, 28)), Preparation())
+        find(f"mnist:{tmp_path}").read(net((1, 28, 28)), Preparation())
+
+
+def language_model(length: int = 4, vocabulary: int = 5) -> Graph:
+    return find_model("lstm_lm_small").graph((length,), vocabulary=vocabulary, features=3)
+
+
+def test_a_text_is_cut_into_samples_labelled_with_the_words_behind(tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_text("a b a c\n" * 20)  # 100 words: a 40 times, the others 20 times each
+    source = find(str(path))
+    found = source.read(language_model(vocabulary=4), Preparation())
+    assert (source.axes, source.classes) == ("T", None) and "100 words, 4 different" in found.source
+    # by frequency, then by the alphabet: 0 is all others, 1 a, 2 <eos>, 3 b; c finds no room
+    assert found.train.inputs.tolist()[:2] == [[1, 3, 1, 0], [2, 1, 3, 1]]
+    assert found.train.labels.tolist()[:2] == [[3, 1, 0, 2], [1, 3, 1, 0]]
+    assert found.train.inputs.shape == (22, 4) and found.validation.inputs.shape == (2, 4)  # of 90 and 10
+    assert found.train.inputs.dtype == found.train.labels.dtype == np.int32
+
+
+def test_token_ids_are_taken_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "book.bin"
+    tokens = np.arange(100) % 5
+    tokens.astype("<u2").tofile(path)
+    found = find(str(path)).read(language_model(), Preparation())
+    for samples, expected in zip(found.train, (tokens[:88], tokens[1:89])):
+        assert np.array_equal(samples.ravel(), expected)
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [
+    ("short.txt", b"a b c", "too short.*50 words or more"),
+    ("odd.bin", b"abc", "no whole 16-bit"),
+    ("large.bin", np.full(100, 7, "<u2").tobytes(), "a token 7, and the model knows 5 words"),
+    ("latin.txt", "caf\u00e9 ".encode("latin-1") * 50, "no text in UTF-8"),
+])
+def test_a_text_that_cannot_be_used_is_told(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        find(str(tmp_path / name)).read(language_model(), Preparation())
+    assert re.search(said, str(caught.value), re.DOTALL)

@@ -193,9 +193,9 @@ def test_csv_of_standings_holds_raw_seconds() -> None:
     rows = list(standard_csv.DictReader(io.StringIO(csv.render([document(result)]))))
     assert [row["Contender"] for row in rows] == [each.contender for each in result.standings]
     for row, standing in zip(rows, result.standings):
-        assert standing.step is not None
-        assert float(row["Time per step (s)"]) == standing.step.value
-        assert float(row["Time per step (s) low"]) == standing.step.low
+        assert standing.time is not None
+        assert float(row["Time per step (s)"]) == standing.time.value
+        assert float(row["Time per step (s) low"]) == standing.time.low
         assert row["Race"] == "resnet18, training"
 
 

@@ -28,13 +28,23 @@ def race(accuracies: dict[str, list[list[float]]], seconds: dict[str, float] | N
 
 
 def test_a_training_ends_with_the_first_epoch_at_the_target() -> None:
-    found = curves.seconds(race({"a": [[0.5, 0.9, 0.8]], "b": [[0.95, 0.1, 0.1]]}))
-    assert found == {"a": {1: pytest.approx(2 * 1.01 + 0.2)}, "b": {1: pytest.approx(1.01 + 0.1)}}
+    found = curves.rounds(race({"a": [[0.5, 0.9, 0.8]], "b": [[0.95, 0.1, 0.1]]}))
+    assert found == {"a": {1: {(0, 1): pytest.approx(2 * 1.01 + 0.2)}}, "b": {1: {(0, 1): pytest.approx(1.01 + 0.1)}}}
 
 
 def test_without_a_target_all_epochs_count_and_an_unfinished_launch_does_not() -> None:
-    found = curves.seconds(race({"a": [[0.1, 0.1, 0.1], [0.1, 0.1]]}, target=None))
-    assert found == {"a": {1: pytest.approx(3 * 1.01 + 0.3)}}
+    found = curves.rounds(race({"a": [[0.1, 0.1, 0.1], [0.1, 0.1]]}, target=None))
+    assert found == {"a": {1: {(0, 1): pytest.approx(3 * 1.01 + 0.3)}}}
+
+
+def test_an_anchor_trains_once_in_each_group_and_its_curve_is_told_once() -> None:
+    found = race({"a": [[0.5, 0.9, 0.9]], "b": [[0.5, 0.9, 0.9]]})
+    again = tuple(replace(each, group=1, seconds=2 * each.seconds) for each in found.epochs if each.contender == "a")
+    both = replace(found, epochs=again + found.epochs)
+    assert curves.rounds(both)["a"] == {1: {(0, 1): pytest.approx(2.22), (1, 1): pytest.approx(4.24)}}
+    assert curves.curves(both) == curves.curves(found)
+    late = replace(both, epochs=tuple(replace(each, validation_accuracy=0.1) for each in again) + found.epochs)
+    assert "a reached 0.9 of validation accuracy in 1 of 2" in curves.missed(late)["a"]
 
 
 def test_who_misses_the_target_once_has_no_time_and_no_place() -> None:

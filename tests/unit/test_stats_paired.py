@@ -118,7 +118,7 @@ def test_scaling_all_times_changes_no_verdict(world: World, seconds: list[float]
         assert after.ratio == pytest.approx(before.ratio)
     for before, after in zip(stats.judge(race).standings, stats.judge(scaled).standings):
         assert (after.contender, after.place, after.tie_group) == (before.contender, before.place, before.tie_group)
-        assert after.step.value == pytest.approx(factor * before.step.value)
+        assert after.time.value == pytest.approx(factor * before.time.value)
 
 
 @given(worlds, times, st.integers(1, 5), st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))

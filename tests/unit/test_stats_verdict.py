@@ -103,8 +103,8 @@ def test_standing_figures() -> None:
                              Phase(0, "a", "first_step:train", 9.0, 50, cache="cold"),
                              Phase(0, "a", "import", 99.0, 40)))
     first = stats.judge(of).standings[0]
-    assert first.step.value == pytest.approx(0.1, rel=0.01)
-    assert first.throughput.value == pytest.approx(of.case.batch / first.step.value)
+    assert first.time.value == pytest.approx(0.1, rel=0.01)
+    assert first.throughput.value == pytest.approx(of.case.batch / first.time.value)
     assert first.throughput.low < first.throughput.value < first.throughput.high
     assert first.phases == {"import": 3.0, "first_step:train (cold)": 9.0}
     assert first.memory == 50
@@ -162,7 +162,7 @@ def test_the_last_one_standing_beside_a_wrong_answer_has_won_nothing() -> None:
 def test_a_race_of_which_nothing_was_recorded() -> None:
     result = stats.judge(replace(race(1.0, 2.0), blocks=(), launches=()))
     assert [each.verdict for each in result.verdicts] == ["UNDECIDED"]
-    assert all(each.step is None and each.place is None for each in result.standings)
+    assert all(each.time is None and each.place is None for each in result.standings)
     assert result.warnings == ()
 
 

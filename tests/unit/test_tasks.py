@@ -93,7 +93,59 @@ def test_a_race_that_is_left_with_one_is_wrong_use_with_the_way_out() -> None:
 
 def test_nothing_is_looked_for_that_lacks_every_task() -> None:
     entries, skipped = find_entries(["fake,fake:forward"], "cpu", tasks=("train",))
-    assert [each.name for each in entries] == ["fake:steady"] and skipped == ()
+    assert [each.name for each in entries] == ["fake:steady"]
+    assert [(each.contender, each.reason) for each in skipped] == [("fake:forward", "it runs inference only")]
+
+
+LOOPING = """# /// script
+# requires-python = ">=3.10"
+# dependencies = ["numpy"]
+# [tool.photofinish]
+# title = "Looping"
+# modes = ["jit", "nojit"]
+# devices = ["cpu"]
+# options = { layout = [] }
+# loops = { fit = "nojit" }
+# pipeline = { workers = ["N"] }
+# ///
+"""
+
+
+def test_a_loop_takes_the_steps_of_a_mode_and_is_for_epochs_alone(tmp_path: Path) -> None:
+    path = tmp_path / "looping.py"
+    path.write_text(LOOPING)
+    info = read_header(path)
+    fit, fed = Contender.parse("looping:fit"), Contender.parse("looping:jit[layout=a,workers=2]")
+    assert info.tasks_of("fit") == ("epoch",) and info.tasks_of("jit") == ("train", "infer")
+    assert [info.stepping(each).name for each in (fit, fed)] == ["looping:nojit", "looping:jit[layout=a]"]
+    assert info.feeding(fit) == {"loop": "fit", "options": {}}
+    assert info.feeding(fed) == {"loop": "", "options": {"workers": "2"}}
+    path.write_text(LOOPING.replace('fit = "nojit"', 'jit = "nojit"'))
+    with pytest.raises(ValueError, match="loops says which of jit, nojit"):
+        read_header(path)
+
+
+@pytest.mark.parametrize(("contender", "task", "reason", "cure"), [
+    ("keras-jax:fit", "fit", "part of epochs only", "keras-jax:jit"),
+    ("keras-torch:fit", "train", "part of epochs only", "keras-torch:nojit"),
+    ("torch:eager[layout=channels_last,workers=2]", "infer", "epochs only", "torch:eager[layout=channels_last]"),
+    ("tfjs:wasm", "epoch", "no input pipeline", "--task train"),
+])
+def test_who_cannot_be_fed_a_data_set_is_told_why_and_what_to_write(contender: str, task: str, reason: str,
+                                                                    cure: str) -> None:
+    (skip,) = left_out((task,), environments.expand(f"fake,fake[step=1],{contender}"))[task]
+    assert skip.contender == contender and reason in skip.reason and skip.cure == cure
+
+
+@pytest.mark.parametrize(("contender", "said"), [
+    ("torch:eager[workers=two]", "'two' is no whole number"),
+    ("torch:eager[threads=-1]", "'-1' is no whole number"),
+    ("keras-jax:fit[fault=nan]", "plant it in keras-jax:jit"),
+    ("keras-jax:fti", "did you mean fit"),
+])
+def test_an_option_that_makes_no_sense_is_told(contender: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        environments.expand(contender)
 
 
 class Off(Fake):

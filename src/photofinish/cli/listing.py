@@ -96,7 +96,7 @@ def frameworks() -> list[Entry]:
     return [{"name": name, "title": info.title, **_whereabouts(info), "modes": list(info.modes),
              "devices": list(info.devices), "tasks": list(support.tasks(name)),
              "download": info.recipe.download or None, "disk": info.recipe.disk or None,
-             "options": {option: list(values) for option, values in info.options.items()}}
+             "options": {option: list(values) for option, values in {**info.options, **info.pipeline}.items()}}
             for name, info in environments.frameworks().items()]
 
 
@@ -116,12 +116,12 @@ def _whereabouts(info: "FrameworkInfo") -> Entry:
 
 
 def contenders() -> list[Entry]:
-    """Every framework in every mode."""
+    """Every framework in every mode, and in every loop of its own over a data set."""
     from photofinish.environments import frameworks as headers
     return [{"name": f"{each['name']}:{mode}", "default": mode == each["modes"][0],
              "installed": each["version"] is not None, "tasks": list(headers()[each["name"]].tasks_of(mode)),
              "options": each["options"]}
-            for each in frameworks() for mode in each["modes"]]
+            for each in frameworks() for mode in (*each["modes"], *headers()[each["name"]].loops)]
 
 
 def size(inputs: Sequence[Entry]) -> str:

@@ -101,4 +101,4 @@ def write_report(path: Path, text: str) -> None:
 
 def settled(result: Result) -> bool:
     """True if at least one contender was timed and all that were are proven equal."""
-    return result.comparable and any(standing.step is not None for standing in result.standings)
+    return result.comparable and any(standing.time is not None for standing in result.standings)

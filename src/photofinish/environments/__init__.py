@@ -15,13 +15,23 @@ from photofinish.environments.choice import (
     resolve,
 )
 from photofinish.environments.contenders import ALL, COMMON_OPTIONS, check_version, checked, everybody, expand, split
-from photofinish.environments.headers import FOLDER, TASKS, FrameworkInfo, Recipe, file_of, frameworks, read_header
+from photofinish.environments.headers import (
+    FOLDER,
+    PIPELINE_TASKS,
+    TASKS,
+    FrameworkInfo,
+    Recipe,
+    file_of,
+    frameworks,
+    read_header,
+)
 from photofinish.environments.make import Missing
 
 __all__ = [
     "ALL",
     "COMMON_OPTIONS",
     "FOLDER",
+    "PIPELINE_TASKS",
     "TASKS",
     "Choice",
     "Environment",

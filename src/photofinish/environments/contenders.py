@@ -14,8 +14,10 @@ from photofinish.values import Contender, SpellingError
 ALL = "all"
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
+WHOLE_NUMBER = ("N",)  # as the allowed values of an option
 # Options that every contender has; none listed means any value.
-COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": (), "handicap": (), "fault": sabotage.FAULTS, "at": ()}
+COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "handicap": (), "fault": sabotage.FAULTS,
+                                              "at": WHOLE_NUMBER}
 
 
 def expand(*texts: str, device: str = "cpu") -> list[Contender]:
@@ -65,18 +67,24 @@ def checked(text: str, device: str = "cpu") -> Contender:
     if contender.version:
         check_version(contender.framework, contender.version)
     contender = replace(contender, mode=contender.mode or framework.default_mode)
-    if contender.mode not in framework.modes:
-        raise unknown(f"mode of {framework.name}", contender.mode, framework.modes,
-                      f"modes: {', '.join(framework.modes)}")
-    options = {**framework.options, **COMMON_OPTIONS}
+    modes = (*framework.modes, *framework.loops)
+    if contender.mode not in modes:
+        raise unknown(f"mode of {framework.name}", contender.mode, modes, f"modes: {', '.join(modes)}")
+    options = {**framework.options, **framework.pipeline, **COMMON_OPTIONS}
     for option, value in contender.options:
         if option not in options:
             raise unknown(f"option of {framework.name}", option, options)
         allowed = options[option]
-        if allowed and value not in allowed:
+        if allowed == WHOLE_NUMBER:
+            if not value.isdecimal():
+                raise UsageError(f"{option}={value}: {value!r} is no whole number", f"write {option}=2, say")
+        elif allowed and value not in allowed:
             raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
         if option == "build":
             _check_build(framework, value)
+        if option in sabotage.OPTIONS and contender.mode in framework.loops:
+            raise UsageError(f"{contender.name} runs a loop of {framework.title}, in which no fault can be planted",
+                             f"plant it in {framework.name}:{framework.loops[contender.mode]}")
     devices = framework.devices_of(contender.mode)
     if device.partition(":")[0] not in devices:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"

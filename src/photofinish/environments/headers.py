@@ -12,6 +12,9 @@ Python are for programs that this worker calls.
     precisions = { bf16 = "bfloat16" }                  modes that compute in another precision than the race asks for:
                                                         they are timed and compared with nobody.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
+    loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
+                                                        data set: for task epoch alone.
+    pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
 """
@@ -25,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from photofinish.environments import npm
+from photofinish.values import Contender
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,6 +40,7 @@ _HEADER = re.compile(r"^(?P<mark>#|//) /// script\n(?P<body>(?:(?P=mark)(?: .*)?
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kB|MB|GB)")
 _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 TASKS = ("train", "infer")
+PIPELINE_TASKS = ("epoch",)  # those of a loop over a data set, and of who says how one is fed
 LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
 WAITS = ("seconds", "minutes")
 
@@ -63,15 +68,16 @@ class Recipe:
 
 @dataclass(frozen=True)
 class FrameworkInfo:
-    """A framework as its header describes it. `options` maps a name to its allowed values, none listed meaning any; the
-    first mode is the default; in `environment`, variables of its workers, "{cache}" stands for the race's own folder of
-    compile caches; `builds` maps the packages whose models the option `build` may name to what installs them; `recipes`
-    are for other versions than the usual one; `imported` is what Python imports where that does not follow from the
-    packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of a mode that does not run
-    on all, `precisions` of one that computes in another; `compiles` maps the modes that compile for long to "seconds"
-    or "minutes"; `variables` maps an option to its values that are variables of the workers, and those to these;
-    `language` is what runs its worker, "python" or "node"; `brings` what its packages install beside themselves and
-    its file imports (Keras comes with TensorFlow)."""
+    """A framework as its header describes it. `options` maps a name to its allowed values, none listed meaning any and
+    "N" a whole number; the first mode is the default; in `environment`, variables of its workers, "{cache}" stands for
+    the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may name to what
+    installs them; `recipes` are for other versions than the usual one; `imported` is what Python imports where that
+    does not follow from the packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of
+    a mode that does not run on all, `precisions` of one that computes in another; `compiles` maps the modes that
+    compile for long to "seconds" or "minutes"; `variables` maps an option to its values that are variables of the
+    workers, and those to these; `language` is what runs its worker, "python" or "node"; `brings` what its packages
+    install beside themselves and its file imports (Keras comes with TensorFlow); `loops` maps a loop over a data set to
+    the mode whose steps it takes; `pipeline` are the options of the pipeline that feeds one."""
 
     name: str
     title: str
@@ -90,6 +96,8 @@ class FrameworkInfo:
     variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
     brings: tuple[str, ...] = ()
+    loops: dict[str, str] = field(default_factory=dict)
+    pipeline: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def python(self) -> str:
@@ -105,11 +113,21 @@ class FrameworkInfo:
 
     def tasks_of(self, mode: str) -> tuple[str, ...]:
         """What a contender in that mode can be timed at."""
-        return self.tasks.get(mode, TASKS)
+        return PIPELINE_TASKS if mode in self.loops else self.tasks.get(mode, TASKS)
 
     def devices_of(self, mode: str) -> tuple[str, ...]:
         """Where a contender in that mode can run."""
-        return self.mode_devices.get(mode, self.devices)
+        return self.mode_devices.get(self.loops.get(mode, mode), self.devices)
+
+    def stepping(self, contender: Contender) -> Contender:
+        """Whose steps that contender takes: without a loop around them and options of the pipeline before them."""
+        return replace(contender, mode=self.loops.get(contender.mode, contender.mode),
+                       options=tuple(each for each in contender.options if each[0] not in self.pipeline))
+
+    def feeding(self, contender: Contender) -> dict[str, Any]:
+        """What its worker is told when it is given a data set: the loop it runs itself, if any, and those options."""
+        return {"loop": contender.mode if contender.mode in self.loops else "",
+                "options": {name: value for name, value in contender.options if name in self.pipeline}}
 
     def environment_with(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The variables of a worker whose contender has these options."""
@@ -185,7 +203,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
                              own.get("module", ""), _tasks(own), _mode_devices(own), own.get("precisions", {}),
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
-                             tuple(own.get("brings", ())))
+                             tuple(own.get("brings", ())), _loops(own),
+                             {name: tuple(values) for name, values in own.get("pipeline", {}).items()})
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -212,6 +231,15 @@ def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     if wrong or not set(found) <= set(own["modes"]):
         raise ValueError(f"tasks are {' and '.join(TASKS)}, of the modes it names, not {given}")
     return {mode: tuple(tasks) for mode, tasks in found.items()}
+
+
+def _loops(own: dict[str, Any]) -> dict[str, str]:
+    """Raises ValueError."""
+    given: dict[str, str] = own.get("loops", {})
+    if not set(given.values()) <= set(own["modes"]) or set(given) & set(own["modes"]):
+        raise ValueError(f"loops says which of {', '.join(own['modes'])} a loop of another name takes the steps of, "
+                         f"not {given}")
+    return given
 
 
 def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -1,5 +1,5 @@
 """Data sets by name, `digits`, or with the folder on the user's disk, `cifar10:FOLDER`, as whoever made them publishes
-them."""
+them; texts by their file."""
 
 import gzip
 from collections.abc import Callable
@@ -11,8 +11,9 @@ import numpy as np
 
 from photofinish.data.sets import DataSet, Samples, digits, patterns, standardised
 from photofinish.errors import UsageError, unknown
-from photofinish.files import images
-from photofinish.layers import Shape, Spec
+from photofinish.files import images, texts
+from photofinish.graph import Graph
+from photofinish.layers import Shape
 from photofinish.models import Preparation
 
 MNIST = "http://yann.lecun.com/exdb/mnist/ (mirrored at https://ossci-datasets.s3.amazonaws.com/mnist/)"
@@ -22,28 +23,33 @@ _MAGIC = {3: 2051, 1: 2049}  # what an idx file of bytes with so many axes begin
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that is there but not read yet. `shape` is that of a sample, None where it is the model's to say;
-    `read` takes the model's input and its preparation of pictures. Raises UsageError."""
+    """A data set that is there but not read yet. `shape` is that of a sample and `classes` how many there are, None
+    where that is the model's to say; `axes` are those of a sample, "CHW" or "T". `read` takes the model and its
+    preparation of pictures. Raises UsageError."""
 
     name: str
     shape: Shape | None
-    classes: int
-    read: Callable[[Spec, Preparation], DataSet]
+    classes: int | None
+    read: Callable[[Graph, Preparation], DataSet]
+    axes: str = "CHW"
 
 
 def find(text: str) -> Source:
-    """The data set spelled NAME or NAME:FOLDER, or patterns:N for so many of them to train on. Raises
-    UsageError, naming the file that is missing and where it is published."""
+    """The data set spelled NAME, NAME:FOLDER, FILE.txt or FILE.bin, or patterns:N for so many of them to train on.
+    Raises UsageError, naming the file that is missing and where it is published."""
+    if Path(text).suffix in texts.SUFFIXES:
+        return _text(Path(text).expanduser())
     name, _, folder = text.partition(":")
     if name == "patterns" and folder.isdecimal() and int(folder):
         count = int(folder)
-        return Source(text, None, 10, lambda spec, preparation: patterns(spec.shape, count, max(1, count // 4)))
+        return Source(text, None, 10, lambda graph, _: patterns(_shape(graph), count, max(1, count // 4)))
     if name in BUILT_IN:
         if folder:
             raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}")
         return BUILT_IN[name]
     if name not in ON_DISK:
-        raise unknown("data set", name, [*BUILT_IN, *ON_DISK], "those on your disk are spelled NAME:FOLDER")
+        raise unknown("data set", name, [*BUILT_IN, *ON_DISK], "those on your disk are spelled NAME:FOLDER, texts "
+                      "FILE.txt or FILE.bin")
     if not folder:
         raise UsageError(f"{name} lies on your disk: where?", f"write --data {name}:FOLDER")
     path = Path(folder).expanduser()
@@ -52,10 +58,20 @@ def find(text: str) -> Source:
     return ON_DISK[name](path)
 
 
+def _shape(graph: Graph) -> Shape:
+    return graph.inputs[0][1].shape
+
+
 BUILT_IN = {
-    "digits": Source("digits", (1, 8, 8), 10, lambda spec, preparation: digits()),
-    "patterns": Source("patterns", None, 10, lambda spec, preparation: patterns(spec.shape)),
+    "digits": Source("digits", (1, 8, 8), 10, lambda graph, preparation: digits()),
+    "patterns": Source("patterns", None, 10, lambda graph, preparation: patterns(_shape(graph))),
 }
+
+
+def _text(path: Path) -> Source:
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", texts.PUBLISHED)
+    return Source(path.name, None, None, lambda graph, preparation: texts.read(path, graph), "T")
 
 
 def _mnist(folder: Path) -> Source:
@@ -63,7 +79,7 @@ def _mnist(folder: Path) -> Source:
                      for kind in ("images-idx3", "labels-idx1")]
              for split, word in (("train", "train"), ("validation", "t10k"))}
 
-    def read(spec: Spec, preparation: Preparation) -> DataSet:
+    def read(graph: Graph, preparation: Preparation) -> DataSet:
         train, validation = (Samples(_idx(images_file, 3)[:, None].astype(np.float32),
                                      _idx(labels_file, 1).astype(np.int32)) for images_file, labels_file in
                              parts.values())
@@ -87,7 +103,7 @@ def _cifar(folder: Path, name: str, classes: int, inner: str, parts: dict[str, l
     title = name.upper().replace("CIFAR", "CIFAR-")
     paths = [[_published(folder, [each], title, CIFAR) for each in names] for names in parts.values()]
 
-    def read(spec: Spec, preparation: Preparation) -> DataSet:
+    def read(graph: Graph, preparation: Preparation) -> DataSet:
         train, validation = (_records(names, labels) for names in paths)
         return DataSet(name, *standardised(train, validation), classes, f"{title} (Krizhevsky 2009)")
     return Source(name, (3, 32, 32), classes, read)
@@ -115,15 +131,15 @@ def _folder(folder: Path) -> Source:
                              "as https://image-net.org orders them")
     classes = sum(each.is_dir() for each in parts[0].iterdir())
 
-    def read(spec: Spec, preparation: Preparation) -> DataSet:
-        train, validation = (_pictures(part, classes, spec, preparation) for part in parts)
+    def read(graph: Graph, preparation: Preparation) -> DataSet:
+        train, validation = (_pictures(part, classes, graph, preparation) for part in parts)
         return DataSet("folder", train, validation, classes, str(folder))
     return Source("folder", None, classes, read)
 
 
-def _pictures(folder: Path, classes: int, spec: Spec, preparation: Preparation) -> Samples:
+def _pictures(folder: Path, classes: int, graph: Graph, preparation: Preparation) -> Samples:
     found = images.find(folder, classes)
-    return Samples(np.stack([images.load(each.path, spec, preparation) for each in found]),
+    return Samples(np.stack([images.load(each.path, graph.inputs[0][1], preparation) for each in found]),
                    np.array([each.label for each in found], np.int32))
 
 

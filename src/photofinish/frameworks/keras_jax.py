@@ -9,6 +9,7 @@
 # disk = "690 MB"
 # devices = ["cpu", "cuda", "tpu"]
 # options = { build = [] }
+# loops = { fit = "jit" }
 # builds = { "keras.applications" = "keras" }
 # [tool.photofinish.environment]
 # KERAS_BACKEND = "jax"

@@ -9,6 +9,7 @@
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
 # options = { build = [] }
+# loops = { fit = "nojit" }
 # builds = { "keras.applications" = "keras" }
 # environment = { KERAS_BACKEND = "tensorflow" }
 # ///

@@ -9,6 +9,7 @@
 # disk = "1.1 GB"
 # devices = ["cpu", "cuda"]
 # options = { build = [] }
+# loops = { fit = "nojit" }
 # builds = { "keras.applications" = "keras" }
 # [tool.photofinish.environment]
 # KERAS_BACKEND = "torch"

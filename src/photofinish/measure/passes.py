@@ -2,20 +2,22 @@
 what is left over, the whole.
 
 A framework's pipeline is the class `Pipeline` in frameworks/_<framework>/pipeline.py, found by that name: `batches()`
-iterates over an epoch, shuffled, its last batch as short as it comes; `step(batch)` trains on one.
+iterates over an epoch, shuffled, its last batch as short as it comes; `step(batch)` trains on one. A loop of its own
+over a data set is one of the `LOOPS` there: `epoch()` runs it once over the set and tells `first_step` and `loss`.
+Options are those that the framework's header names under `pipeline`.
 """
 
 import importlib
 import importlib.util
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 
 from photofinish.frameworks import Arrays, module_of
 from photofinish.graph import Graph
 from photofinish.measure.engine import NotFinite
-from photofinish.measure.system import counters, foreign_share
+from photofinish.measure.system import counters, foreign_share, memory_of_children
 
 
 class Plain:
@@ -35,30 +37,54 @@ class Plain:
             yield self.contestant.feed({name: values[rows] for name, values in self.samples.items()})
 
 
-def pipeline_of(framework: str) -> Any:
-    """The class of that framework's pipeline."""
-    part = "photofinish.frameworks._{}".format(module_of(framework))
-    own = importlib.util.find_spec(part) is not None and importlib.util.find_spec(part + ".pipeline") is not None
-    return importlib.import_module(part + ".pipeline").Pipeline if own else Plain
+def pipeline_of(framework: str, loop: str = "") -> Any:
+    """The class of that framework's pipeline, or of that loop of its own. Frameworks that share a part begin with its
+    name (keras_jax: _keras)."""
+    words = module_of(framework).split("_")
+    for count in range(len(words), 0, -1):
+        part = "photofinish.frameworks._" + "_".join(words[:count])
+        if importlib.util.find_spec(part) is not None and importlib.util.find_spec(part + ".pipeline") is not None:
+            found = vars(importlib.import_module(part + ".pipeline"))
+            return found["LOOPS"][loop] if loop else found.get("Pipeline", Plain)
+    return Plain
 
 
 class Passes:
     """A built contestant and the training samples of the data set in `folder`, in its framework's pipeline."""
 
-    def __init__(self, contestant: Any, framework: str, graph: Graph, batch: int, folder: Path, seed: int) -> None:
+    def __init__(self, contestant: Any, framework: str, graph: Graph, batch: int, folder: Path, seed: int,
+                 loop: str = "", options: Optional[Dict[str, str]] = None) -> None:
         names = graph.inputs[0][0], graph.losses[0].target
         samples = {name: np.load(str(folder / "train-{}.npy".format(what))) for name, what in
                    zip(names, ("inputs", "labels"))}
         self.contestant = contestant
-        self.pipeline = pipeline_of(framework)(contestant, samples, batch, seed)
+        self.pipeline = pipeline_of(framework, loop)(contestant, samples, batch, seed, **(options or {}))
+        self.run = self.pipeline.epoch if loop else self._steps
         count = len(samples[names[1]])
         self.steps, self.short = -(-count // batch), count % batch != 0
 
     def epoch(self, number: int) -> Dict[str, Any]:
         """Trains over all samples once. Raises NotFinite if a loss is not a number."""
+        clock = self.contestant.clock
+        before, begin = counters(family=True), clock()
+        told = self.run()
+        seconds, after = clock() - begin, counters(family=True)
+        losses = [told["loss"]] if "loss" in told else [
+            float(self.contestant.read(handle)["loss"]) for handle in told["handles"]]
+        if not np.all(np.isfinite(losses)):
+            raise NotFinite("a loss is not finite")
+        return {"seconds": seconds, "steps": self.steps, "first_batch": told.get("first_batch"),
+                "first_step": told["first_step"], "last_step": told.get("last_step"), "loss": float(np.mean(losses)),
+                "first_losses": [], "accuracy": None, "validation_seconds": None, "validation_loss": None,
+                "validation_accuracy": None, "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+                "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
+                "memory": memory_of_children()}
+
+    def _steps(self) -> Dict[str, Any]:
+        """Every batch of the pipeline is stepped on; returns when the last step is done."""
         wait, clock, step = self.contestant.wait, self.contestant.clock, self.pipeline.step
         last = None
-        before, begin = counters(), clock()
+        begin = clock()
         batches = iter(self.pipeline.batches())
         batch = next(batches)
         first_batch = clock() - begin
@@ -71,12 +97,5 @@ class Passes:
                 last = clock()
             handles.append(step(batch))
         wait(handles[-1])
-        end, after = clock(), counters()
-        losses = [float(self.contestant.read(handle)["loss"]) for handle in handles]
-        if not np.all(np.isfinite(losses)):
-            raise NotFinite("a loss is not finite")
-        return {"seconds": end - begin, "steps": len(handles), "first_batch": first_batch, "first_step": first,
-                "last_step": None if last is None else end - last, "loss": float(np.mean(losses)), "first_losses": [],
-                "accuracy": None, "validation_seconds": None, "validation_loss": None, "validation_accuracy": None,
-                "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
-                "faults": after.faults - before.faults, "foreign": foreign_share(before, after)}
+        return {"handles": handles, "first_batch": first_batch, "first_step": first,
+                "last_step": None if last is None else clock() - last}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from statistics import fmean, median
 
 from photofinish.render.document import Axis, Cell, Chart, Column, Paragraph, Section, Series, Table
 from photofinish.reports.reading import contender, names, phase_seconds, without_empty
-from photofinish.stats.curves import curves
+from photofinish.stats.curves import Curves, curves
 from photofinish.values import Epoch, Result
 
 
@@ -26,28 +26,41 @@ def section(result: Result) -> Section:
     strip = (Chart("strip", "Every later epoch, a row for each launch",
                    "Rows of one contender that do not overlap show how much processes differ.", series,
                    Axis("seconds per epoch", "duration")),) if series else ()
-    return Section("epochs", "Epochs", (Paragraph((text,)), _table(result, found, order), _lines(found, order), *strip))
+    return Section("epochs", "Epochs", (Paragraph((text,)), _table(result, found, order), _phases(found, order),
+                                        _lines(found, order), *strip))
 
 
-def _table(result: Result, found: dict[str, dict[int, tuple[Epoch, ...]]], order: list[str]) -> Table:
+def _table(result: Result, found: Curves, order: list[str]) -> Table:
     phases = phase_seconds(result)
-    columns = (Column("Contender", "contender"), Column("Load data", "duration"), Column("First batch", "duration"),
-               Column("First step", "duration"), Column("First epoch", "duration"), Column("Later epochs", "duration"),
-               Column("First over later", "ratio"), Column("First batch, later", "duration"),
-               Column("Short step, first", "duration"), Column("Short step, later", "duration"))
-    rows = tuple((contender(name), phases.get(name, {}).get("data"), *_row(list(found[name].values())))
-                 for name in order)
-    return without_empty(Table("epochs", columns, rows, "Medians over launches. Short step: the one on what does not "
-                                                        "fill a batch."))
+    columns = (Column("Contender", "contender"), Column("Load data", "duration"), Column("First epoch", "duration"),
+               Column("Later epochs", "duration"), Column("First over later", "ratio"))
+    rows = tuple((contender(name), phases.get(name, {}).get("data"), *_first_and_later(found[name])) for name in order)
+    return without_empty(Table("epochs", columns, rows, "Medians over launches."))
 
 
-def _row(launches: list[tuple[Epoch, ...]]) -> tuple[Cell, ...]:
-    first = [epochs[0] for epochs in launches]
-    later = [each for epochs in launches for each in epochs[1:]]
-    begin, rest = _median(each.seconds for each in first), _median(each.seconds for each in later)
-    return (_median(each.first_batch for each in first), _median(each.first_step for each in first), begin, rest,
-            begin / rest if begin and rest else None, _median(each.first_batch for each in later),
-            _median(each.last_step for each in first), _median(each.last_step for each in later))
+def _first_and_later(launches: dict[int, tuple[Epoch, ...]]) -> tuple[Cell, ...]:
+    first, later = (_median(each.seconds for each in epochs) for epochs in _parted(launches))
+    return first, later, first / later if first and later else None
+
+
+def _phases(found: Curves, order: list[str]) -> Table:
+    """A row for the first epoch and one for the later ones: side by side they would be too wide for a terminal."""
+    columns = (Column("Contender", "contender"), Column("Epoch"), Column("First batch", "duration"),
+               Column("First step", "duration"), Column("Short step", "duration"))
+    rows = tuple((contender(name), which, *(_median(of(each) for each in epochs) for of in _PHASES))
+                 for name in order for which, epochs in zip(("first", "later"), _parted(found[name])) if epochs)
+    return without_empty(Table("epoch-phases", columns, rows, "Of an epoch, medians over launches. Short step: the one "
+                                                              "on what does not fill a batch."))
+
+
+_PHASES: tuple[Callable[[Epoch], float | None], ...] = (
+    lambda epoch: epoch.first_batch, lambda epoch: epoch.first_step, lambda epoch: epoch.last_step)
+
+
+def _parted(launches: dict[int, tuple[Epoch, ...]]) -> tuple[list[Epoch], list[Epoch]]:
+    """First epochs and later ones."""
+    return ([epochs[0] for epochs in launches.values()],
+            [each for epochs in launches.values() for each in epochs[1:]])
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -55,7 +68,7 @@ def _median(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _lines(found: dict[str, dict[int, tuple[Epoch, ...]]], order: list[str]) -> Chart:
+def _lines(found: Curves, order: list[str]) -> Chart:
     series = []
     for name in order:
         launches = list(found[name].values())

@@ -1,4 +1,4 @@
-"""Races as tidy pandas DataFrames: one row per timed step, or one per contender."""
+"""Races as tidy pandas DataFrames: one row per timed step or epoch, or one per contender."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ if TYPE_CHECKING:
 
 SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "round", "position", "step", "seconds",
                   "foreign", "repeated")
+EPOCH_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "epoch", "position", "seconds", "foreign",
+                 "steps", "first_batch", "first_step", "last_step", "loss", "accuracy", "validation_seconds",
+                 "validation_loss", "validation_accuracy", "cpu", "faults")
 _TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training", "serve": "latency"}
 
 
 def samples(results: Sequence[Result]) -> pandas.DataFrame:
-    """Every step of every block, also of blocks that were repeated: raw seconds, nothing left out.
+    """Every step of every block, also of blocks that were repeated: raw seconds, nothing left out. Of whole trainings,
+    which race alone, every epoch.
 
-    `position` is the block's place within its round, `step` the step's within its block, both from 0;
-    `foreign` is the share of the machine that others used during the block.
+    `position` is the place within the round, `step` that of the step within its block, both from 0; `epoch` counts
+    from 1; `foreign` is the share of the machine that others used meanwhile.
     """
     import pandas
 
+    if any(result.race.case.training for result in results):
+        return pandas.DataFrame(_epochs(results), columns=list(EPOCH_COLUMNS))
     return pandas.DataFrame(_samples(results), columns=list(SAMPLE_COLUMNS))
 
 
@@ -35,6 +41,14 @@ def _samples(results: Sequence[Result]) -> Iterator[tuple[Any, ...]]:
             for step, seconds in enumerate(block.seconds):
                 yield (race.id, race.case.model, block.task, block.contender, block.launch, block.group, block.round,
                        block.position, step, seconds, block.foreign, block.repeated)
+
+
+def _epochs(results: Sequence[Result]) -> Iterator[tuple[Any, ...]]:
+    for result in results:
+        of = {"race": result.race.id, "model": result.race.case.model, "task": result.race.case.task}
+        for each in result.race.epochs:
+            known = {**vars(each), **of, "epoch": each.number}
+            yield tuple(known[name] for name in EPOCH_COLUMNS)
 
 
 def standings(results: Sequence[Result]) -> pandas.DataFrame:
@@ -51,7 +65,7 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             yield {
                 "race": race.id, "model": race.case.model, "task": race.case.task, "contender": each.contender,
                 "place": each.place, "tie_group": each.tie_group,
-                **_three(_TIMED.get(race.case.task, "seconds_per_step"), each.step),
+                **_three(_TIMED.get(race.case.task, "seconds_per_step"), each.time),
                 **_three("throughput", each.throughput),
                 "cpu_per_wall": each.cpu_per_wall, "faults_per_step": each.faults_per_step, "memory": each.memory,
                 "spread": each.spread, "failure": each.failure.kind if each.failure else None,

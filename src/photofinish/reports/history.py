@@ -35,7 +35,7 @@ from photofinish.values import Estimate, Result, Standing, Verdict, to_json
 # figure without an interval.
 Reading = Callable[[Result, Standing], "Estimate | None"]
 DRAWN: tuple[tuple[str, str, str, Reading], ...] = (
-    ("Time per step", "seconds_per_step", "duration", lambda result, each: each.step),
+    ("Time per step", "seconds_per_step", "duration", lambda result, each: each.time),
     ("First step", "first_step", "duration",
      lambda result, each: estimate_phase(result.race, each.contender, f"first_step:{result.race.case.task}")),
     ("Import", "import", "duration", lambda result, each: estimate_phase(result.race, each.contender, "import")),
@@ -104,7 +104,7 @@ def _changes(history: History, result: Result) -> Iterator[tuple[Dated, Dated, V
     (b), where there is one."""
     for line in _lines(history):
         timed = [each for each in history.versions if each.line == line
-                 and (standing := _standing(result, each)) is not None and standing.step is not None]
+                 and (standing := _standing(result, each)) is not None and standing.time is not None]
         found = between(result, timed[-1].contender, timed[0].contender) if len(timed) > 1 else None
         if found is not None and found.low is not None:
             yield timed[0], timed[-1], found

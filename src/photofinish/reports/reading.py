@@ -36,7 +36,7 @@ def queries(load: Load) -> str:
 
 def timed(result: Result) -> list[Standing]:
     """The contenders whose steps were measured, those that may be compared first, fastest first."""
-    return [each for each in result.standings if each.step is not None]
+    return [each for each in result.standings if each.time is not None]
 
 
 def ranked(result: Result) -> list[Standing]:

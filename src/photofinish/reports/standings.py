@@ -66,7 +66,7 @@ def table(result: Result) -> Table:
 
 
 def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:
-    return (place(result, standing), contender(standing.contender), interval(standing.step),
+    return (place(result, standing), contender(standing.contender), interval(standing.time),
             standing.throughput.value if standing.throughput else None,
             _over(result, ranking[0].contender, standing.contender) if ranking else None,
             1 + standing.tie_group if standing.tie_group is not None and len(ranking) > 2 else None,

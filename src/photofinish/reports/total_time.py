@@ -67,7 +67,7 @@ def lines(result: Result) -> tuple[Job, ...]:
     known = {each.contender: each for each in job_lines.jobs(result.race)}
     jobs = []
     for standing in ranked(result):
-        line, step = known.get(standing.contender), standing.step
+        line, step = known.get(standing.contender), standing.time
         if line is not None and step is not None:
             jobs.append(Job(line.contender, line.seconds(0, cold=True), step.value, step.low, step.high,
                             line.fixed if line.cold else None))

@@ -113,7 +113,7 @@ def _not_comparable(result: Result) -> Text:
 
 
 def _alone(result: Result, standing: Standing) -> Text:
-    value = standing.step.value if standing.step else None
+    value = standing.time.value if standing.time else None
     unit = {"epoch": "an epoch", "fit": "a training", "serve": "a query"}.get(result.race.case.task, "a step")
     lead = ("Only ", contender(standing.contender), " is left in the race, at ") if len(result.race.contenders) > 1 \
         else (contender(standing.contender), " runs alone, at ")

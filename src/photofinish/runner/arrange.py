@@ -8,9 +8,9 @@ from pathlib import Path
 
 from photofinish import environments, models
 from photofinish.data.sets import DataSet
-from photofinish.environments import TASKS
+from photofinish.environments import PIPELINE_TASKS, TASKS
 from photofinish.errors import UsageError, unknown
-from photofinish.files import datasets
+from photofinish.files import datasets, texts
 from photofinish.files.datasets import Source
 from photofinish.files.weights import read
 from photofinish.graph import Graph
@@ -22,6 +22,7 @@ from photofinish.weights import Arrays
 
 EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
 RACES = TASKS + WHOLE
+LEARNERS = {"CHW": ("classification", "images"), "T": ("language modelling", "words")}  # by the axes of their input
 
 
 def find_entries(contenders: Sequence[str], device: str, choice: environments.Choice | None = None,
@@ -32,8 +33,10 @@ def find_entries(contenders: Sequence[str], device: str, choice: environments.Ch
     that cannot."""
     choice = choice or environments.Choice()
     lenient = lenient or environments.ALL in environments.split(contenders)
-    entries, skipped = [], []
-    wanted = [each for each in named(contenders, device, choice) if set(tasks_of(each)) & set(tasks)]
+    entries = []
+    everyone = named(contenders, device, choice)
+    wanted = [each for each in everyone if set(tasks_of(each)) & set(tasks)]
+    skipped = [_skip(each, tasks[0]) for each in everyone if each not in wanted]
     for contender in () if lenient else wanted:  # before the first is made, which may take minutes
         _insist(contender, environments.foresee(contender, choice))
     for contender in wanted:
@@ -64,6 +67,8 @@ def named(contenders: Sequence[str], device: str, choice: environments.Choice) -
 
 def tasks_of(contender: Contender) -> tuple[str, ...]:
     framework = environments.frameworks()[contender.framework]
+    if framework.stepping(contender).options != contender.options:
+        return PIPELINE_TASKS
     tasks = framework.tasks_of(contender.mode)
     if framework.language != "python":  # whose workers have no more than steps
         return tasks
@@ -86,9 +91,15 @@ def left_out(tasks: Sequence[str], contenders: Sequence[Contender], least: int =
 
 
 def _skip(contender: Contender, task: str) -> Skip:
+    """Why a contender lacks a task, and what to write instead."""
     able = tasks_of(contender)
+    if able == PIPELINE_TASKS:
+        steps = environments.frameworks()[contender.framework].stepping(contender)
+        return Skip(contender.name, "it says how a data set is fed to it, which is part of epochs only", steps.name)
     if task == SERVE:
         return Skip(contender.name, "its worker takes no load", "photofinish race --task infer")
+    if task in WHOLE and "train" in able:
+        return Skip(contender.name, "its worker has no input pipeline and reads no data sets", f"--task {able[0]}")
     return Skip(contender.name, f"it runs {_spoken(able)} only", f"--task {able[0]}")
 
 
@@ -132,14 +143,19 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
     UsageError, ModelError."""
     entry = models.find(model)
     spec = entry.inputs[0][1]
-    if entry.task != "classification" or len(entry.inputs) != 1 or spec.axes != "CHW":
-        raise UsageError(f"{entry.name} does not tell classes of images apart",
+    if len(entry.inputs) != 1 or LEARNERS.get(spec.axes, ("", ""))[0] != entry.task:
+        raise UsageError(f"{entry.name} neither tells classes of images apart nor predicts the next word",
                          "tasks epoch and fit are for models that do")
+    if not data and spec.axes == "T":
+        raise UsageError(f"{entry.name} learns from a text: which?", f"write --data FILE.txt ({texts.PUBLISHED})")
     source = datasets.find(data or ("digits" if (shape or spec.shape) == datasets.BUILT_IN["digits"].shape
                                     else "patterns"))
+    if source.axes != spec.axes:
+        raise UsageError(f"{source.name} holds {LEARNERS[source.axes][1]}, {entry.name} takes {LEARNERS[spec.axes][1]}",
+                         "name another with --data")
     if shape and source.shape and shape != source.shape:
         raise UsageError(f"{source.name} has samples of {'x'.join(map(str, source.shape))}", "leave --input out")
-    if classes and classes < source.classes:
+    if classes and source.classes and classes < source.classes:
         raise UsageError(f"{source.name} has {source.classes} classes", "leave --classes out")
     return source
 

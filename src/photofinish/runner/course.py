@@ -53,6 +53,11 @@ class Entry:
         return self.contender.name
 
     @property
+    def stepping(self) -> Contender:
+        """Whose steps it takes, whatever feeds and drives them."""
+        return self.home.framework.stepping(self.contender)
+
+    @property
     def forward_only(self) -> bool:
         """True if it trains nothing: then inference is all that is proven."""
         return "train" not in self.tasks
@@ -171,14 +176,15 @@ class Course:
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
-        case, options = self.case, entry.home.framework.options_told(entry.contender.options)
+        case, of = self.case, entry.stepping
+        options = entry.home.framework.options_told(of.options)
         threads = int(options.pop("threads", case.threads))
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
         source = options.get("build", "").partition(":")[0]
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
-        setup = {"mode": entry.contender.mode, "options": options, "device": case.device, "threads": threads,
+        setup = {"mode": of.mode, "options": options, "device": case.device, "threads": threads,
                  "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
-        return {"framework": entry.contender.framework, "setup": setup, "sabotage": planted}
+        return {"framework": of.framework, "setup": setup, "sabotage": planted}
 
     def build_arguments(self) -> dict[str, Any]:
         return {"graph": str(self.graph_file), "batch": self.case.batch, "optimizer": optimizer_json(self.optimizer)}

@@ -50,6 +50,7 @@ class EpochLaunch(LaunchRun):
 
     def __init__(self, course: Course, number: int, rounds: int, folder: Path) -> None:
         super().__init__(course, number, rounds)
+        self.title = f"training {number}"
         (self.task,) = course.tasks
         self.seed = seed = course.seed + number
         self.orders_file, self.state_file = folder / f"orders-{number}.npy", folder / f"state-{number}.npz"
@@ -65,7 +66,8 @@ class EpochLaunch(LaunchRun):
                            batches=str(self.course.batches_file), count=0)
         self._phase(entry, "weights", reply["seconds"], reply)
         reply = worker.ask("data", patience.weights, folder=str(self.folder), seed=self.seed,
-                           orders=str(self.orders_file) if self.task == "fit" else None)
+                           orders=str(self.orders_file) if self.task == "fit" else None,
+                           **entry.home.framework.feeding(entry.contender))
         self._phase(entry, "data", reply["seconds"], reply)
 
     def _get_ready(self, entries: dict[str, Entry], warmed: list[str]) -> None:
@@ -73,7 +75,7 @@ class EpochLaunch(LaunchRun):
 
     def _round(self, entries: dict[str, Entry], number: int) -> None:
         course = self.course
-        for position, name in enumerate(balanced_order(sorted(self.workers), number, course.seed * 1000 + self.number)):
+        for position, name in enumerate(self._order(number)):
             with self._guard(entries[name], "epoch", self.task) as worker:
                 if worker is None:
                     continue
@@ -81,14 +83,20 @@ class EpochLaunch(LaunchRun):
                 course.record(self.task, "epochs", self._epoch(name, number, position, reply))
                 if number == 1:
                     self._phase(entries[name], f"first_step:{self.task}", reply["first_step"], reply, self.task)
-        course.listener(Progress("block", f"training {self.number}: epoch {number} of {self.rounds}", done=number,
+        course.listener(Progress("block", f"{self.title}: epoch {number} of {self.rounds}", done=number,
                                  total=self.rounds))
+
+    def _order(self, number: int) -> list[str]:
+        """Every place is shared fairly among pairs of epochs, and that of a first epoch among pairs of launches."""
+        order = balanced_order(sorted(self.workers), number, self.course.seed * 1000 + (self.number + 1) // 2)
+        return order if self.number % 2 else order[::-1]
 
     def _epoch(self, name: str, number: int, position: int, reply: dict[str, Any]) -> Epoch:
         told = {key: reply[key] for key in ("seconds", "steps", "first_batch", "first_step", "last_step", "loss",
                                             "accuracy", "validation_seconds", "validation_loss", "validation_accuracy",
                                             "cpu", "faults", "foreign")}
-        return Epoch(self.number, number, position, name, **told, first_losses=tuple(reply["first_losses"]))
+        return Epoch(self.number, number, position, name, **told, first_losses=tuple(reply["first_losses"]),
+                     group=self.group)
 
 
 def _training(course: Course) -> Training:

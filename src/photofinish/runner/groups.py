@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from photofinish import machine
-from photofinish.runner.course import Course
+from photofinish.runner.course import STEP_OF, Course
 
 SHARE = 0.5  # of the machine's memory: the rest is for pages of files, the parent, and whoever else is here
 TRIES = 50  # draws before one more group is made
@@ -42,7 +42,7 @@ def choose_anchor(course: Course, peaks: Mapping[str, int], room: int) -> str:
         return peaks[name] + max(peak for other, peak in peaks.items() if other != name) <= room
 
     def seconds(name: str) -> float:
-        return sum(course.estimates.get(task, {}).get(name, math.inf) for task in course.tasks)
+        return sum(course.estimates.get(STEP_OF.get(task, task), {}).get(name, math.inf) for task in course.tasks)
 
     able = [name for name in peaks if fits(name)]
     return min(able, key=seconds) if able else min(peaks, key=peaks.__getitem__)

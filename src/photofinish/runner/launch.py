@@ -48,13 +48,13 @@ class LaunchRun:
         self.steps: dict[tuple[str, str], int] = {}
 
     def run(self) -> Launch:
-        course, begin = self.course, time.monotonic()
+        course, begin, title = self.course, time.monotonic(), self.title
         groups = gather(course, self.number)
         started = [balanced_order(group, self.number, course.seed) for group in groups]
         warmed = [balanced_order(group, self.number, course.seed + 1) for group in groups]
         for self.group in range(len(groups)):
             if len(groups) > 1:
-                self.title = f"launch {self.number}, group {self.group + 1} of {len(groups)}"
+                self.title = f"{title}, group {self.group + 1} of {len(groups)}"
             self._run_group(started[self.group], warmed[self.group])
         launch = Launch(self.number, course.seed, tuple(chain(*started)), tuple(chain(*warmed)),
                         time.monotonic() - begin, tuple(map(tuple, groups)) if len(groups) > 1 else ())

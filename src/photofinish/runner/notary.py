@@ -54,7 +54,7 @@ class Notary:
         Another package's model that cannot take the graph's weights is refused at once, with how it differs, and so is
         a mode of another precision: for float32 alone is it known what error it makes (docs/concepts/certificate.md).
         """
-        if "build" in dict(entry.contender.options) or entry.contender.mode in entry.home.framework.precisions:
+        if "build" in dict(entry.contender.options) or entry.stepping.mode in entry.home.framework.precisions:
             built = worker.ask("build", self.course.patience.build, **self.course.build_arguments())
             if built["differences"]:
                 return Certificate(entry.name, self.course.graph.digest, False, (), "", self.course.case.batch,
@@ -92,7 +92,7 @@ class Notary:
 
     def _key(self, entry: Entry) -> str:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
-        of = replace(entry.contender, copy=1)
+        of = replace(entry.stepping, copy=1)
         return "/".join([graph.digest, adapter_digest("numpy", graph),
                          adapter_digest(of.framework, graph, of.mode, of.options), rules_digest(), of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),

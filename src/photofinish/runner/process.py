@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from photofinish.measure import system
 from photofinish.runner.answers import complaint, complaint_of_hello
 from photofinish.runner.watchdog import MARK, kill_carriers
 from photofinish.worker import OUT_OF_MEMORY
@@ -23,6 +24,7 @@ LOG_LIMIT = 256 * 1024 * 1024  # or here, if it floods its log
 LOG_KEPT = 64 * 1024  # bytes at the end of a log
 LOG_TAIL = 20
 MESSAGE_LIMIT = 2000  # characters
+STOPPING = 5.0  # seconds that children of a worker are given to stop
 LOOK = 5.0  # seconds between two looks at how long the log has become, and two signs of life
 
 
@@ -95,7 +97,15 @@ class WorkerProcess:
             os.killpg(self._process.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         except (ProcessLookupError, ChildProcessError):
-            pass  # it died; the next request finds out and says how
+            return  # it died; the next request finds out and says how
+        deadline = time.monotonic() + STOPPING
+        while any(map(self._runs_on, system.children(self._process.pid))) and time.monotonic() < deadline:
+            time.sleep(0.001)  # those that load its data are told by nobody but /proc
+
+    def _runs_on(self, child: int) -> bool:
+        """Whether a child that was told to stop has not yet done so. Compilers start sessions of their own."""
+        state, _, group = (system.state_of(child) or ["Z", "", ""])[:3]
+        return int(group or 0) == self._process.pid and state not in "TtZX"
 
     def wake(self) -> None:
         with suppress(ProcessLookupError):

@@ -115,8 +115,7 @@ class Rehearsal:
             self._phase(entry, f"{name}:{task}", seconds, reply, task, look=name == "warm_up")
         reply = worker.ask("block", course.patience.block, task=STEP_OF.get(task, task), steps=STEADY_STEPS)
         self._phase(entry, f"steady:{task}", sum(reply["seconds"]), reply, task)
-        if task not in STEP_OF:  # whose time is not that of a step
-            course.estimates.setdefault(task, {})[entry.name] = median(series[1:] or series)
+        course.estimates.setdefault(STEP_OF.get(task, task), {})[entry.name] = median(series[1:] or series)
 
     def _resize(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
         """To another batch size and back. Who takes no other is none the worse for it."""

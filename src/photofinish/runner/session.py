@@ -124,7 +124,7 @@ class Session:
         """Says how far it is, and the seconds so far."""
         for task, race in self.races.items():
             result = stats.judge(self.store.read(race.id))
-            steps = {each.contender: each.step.value for each in result.standings if each.step is not None}
+            steps = {each.contender: each.time.value for each in result.standings if each.time is not None}
             self.course.estimates[task] = steps
             self.course.listener(Progress("launch", f"{done} launches done ({task})", task=task, done=done,
                                           total=planned, seconds_left=self._left(), estimates=steps))

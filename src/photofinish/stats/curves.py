@@ -5,15 +5,26 @@ from collections import defaultdict
 from photofinish.values import Epoch, Race
 
 Curves = dict[str, dict[int, tuple[Epoch, ...]]]  # {contender: {launch: its epochs in order}}
+Place = tuple[int, int]  # launch and group
+
+
+def trainings(race: Race) -> dict[str, dict[Place, tuple[Epoch, ...]]]:
+    """The epochs of each training of each contender of the race, in order; none of one that has none."""
+    found: dict[str, dict[Place, list[Epoch]]] = {name: defaultdict(list) for name in race.contenders}
+    for epoch in race.epochs:
+        found[epoch.contender][epoch.launch, epoch.group].append(epoch)
+    return {name: {place: tuple(sorted(epochs, key=lambda each: each.number))
+                   for place, epochs in sorted(places.items())} for name, places in found.items()}
 
 
 def curves(race: Race) -> Curves:
-    """The epochs of each contender of the race; those of one that has none are empty."""
-    found: dict[str, dict[int, list[Epoch]]] = {name: defaultdict(list) for name in race.contenders}
-    for epoch in race.epochs:
-        found[epoch.contender][epoch.launch].append(epoch)
-    return {name: {launch: tuple(sorted(epochs, key=lambda each: each.number))
-                   for launch, epochs in sorted(launches.items())} for name, launches in found.items()}
+    """The same by launch: where the anchor trained once in each group, from the same weights in the same order, the
+    first of these trainings."""
+    found: Curves = {name: {} for name in race.contenders}
+    for name, places in trainings(race).items():
+        for (launch, _), epochs in places.items():
+            found[name].setdefault(launch, epochs)
+    return found
 
 
 def epochs_needed(epochs: tuple[Epoch, ...], race: Race) -> int | None:
@@ -33,24 +44,21 @@ def seconds_needed(epochs: tuple[Epoch, ...], race: Race) -> float | None:
     return None if count is None else sum(each.seconds + (each.validation_seconds or 0.0) for each in epochs[:count])
 
 
-def rounds(race: Race) -> dict[str, dict[int, dict[int, float]]]:
-    """Contender -> launch -> round -> seconds: each epoch but the first, or in task fit the one training."""
-    if race.case.task == "fit":
-        return {name: {launch: {1: taken} for launch, taken in launches.items()}
-                for name, launches in seconds(race).items()}
-    later = {name: {launch: {each.number: each.seconds for each in epochs if each.number > 1}
-                    for launch, epochs in launches.items()} for name, launches in curves(race).items()}
-    return {name: {launch: turns for launch, turns in launches.items() if turns} for name, launches in later.items()}
-
-
-def seconds(race: Race) -> dict[str, dict[int, float]]:
-    """Contender -> launch -> seconds. Who missed the target in any launch has none: those that it did reach would be a
-    choice of its best."""
+def rounds(race: Race) -> dict[str, dict[int, dict[tuple[int, int], float]]]:
+    """Contender -> launch -> group and round -> seconds: each epoch but the first, or in task fit the one training. Who
+    missed the target in any training has none: those that reached it would be a choice of its best."""
     late = missed(race)
-    return {name: {} if name in late else
-            {launch: taken for launch, epochs in launches.items()
-             if (taken := seconds_needed(epochs, race)) is not None}
-            for name, launches in curves(race).items()}
+    found: dict[str, dict[int, dict[tuple[int, int], float]]] = {name: defaultdict(dict) for name in race.contenders}
+    for name, places in trainings(race).items():
+        for (launch, group), epochs in places.items():
+            if race.case.task == "epoch":
+                turns = {(group, each.number): each.seconds for each in epochs if each.number > 1}
+            else:
+                taken = None if name in late else seconds_needed(epochs, race)
+                turns = {} if taken is None else {(group, 1): taken}
+            if turns:
+                found[name][launch].update(turns)
+    return {name: dict(sorted(launches.items())) for name, launches in found.items()}
 
 
 def missed(race: Race) -> dict[str, str]:
@@ -59,8 +67,8 @@ def missed(race: Race) -> dict[str, str]:
     if training is None or training.target is None:
         return {}
     found = {}
-    for name, launches in curves(race).items():
-        whole = [epochs for epochs in launches.values() if len(epochs) >= training.epochs]
+    for name, places in trainings(race).items():
+        whole = [epochs for epochs in places.values() if len(epochs) >= training.epochs]
         reached = sum(epochs_needed(epochs, race) is not None for epochs in whole)
         if reached < len(whole):
             found[name] = (f"{name} reached {training.target:.4g} of validation accuracy in {reached} of "

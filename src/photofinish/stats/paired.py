@@ -38,7 +38,7 @@ def log_steps(race: Race) -> dict[str, Rounds]:
     """The rounds of each contender of the race; those of one that was never timed are empty. In task epoch the
     rounds are the later epochs; a whole training is one round."""
     if race.case.training is not None:
-        return {name: {launch: {(0, turn): math.log(seconds) for turn, seconds in turns.items()}
+        return {name: {launch: {turn: math.log(seconds) for turn, seconds in turns.items()}
                        for launch, turns in launches.items()} for name, launches in curves.rounds(race).items()}
     found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
     for block in timed_blocks(race):

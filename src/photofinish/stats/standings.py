@@ -107,9 +107,9 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
               failure: Failure | None) -> Standing:
     place, group = placed or (None, None)
     logs = launch_steps(steps)
-    step, units = interval(logs) if len(logs) else None, _units(race)
+    time, units = interval(logs) if len(logs) else None, _units(race)
     standing = Standing(
-        name, place, group, step, _throughput(step, units) if step and units else None,
+        name, place, group, time, _throughput(time, units) if time and units else None,
         memory=_memory(race, name), spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
         phases=_phases(race, name), failure=failure)
     work = [(block.cpu, block.wall or sum(block.seconds), block.faults, len(block.seconds))
@@ -130,8 +130,8 @@ def _units(race: Race) -> float:
     return race.case.units * (race.case.batch if training is None else training.samples)
 
 
-def _throughput(step: Estimate, units: float) -> Estimate:
-    return Estimate(units / step.value, units / step.high, units / step.low, step.level)
+def _throughput(time: Estimate, units: float) -> Estimate:
+    return Estimate(units / time.value, units / time.high, units / time.low, time.level)
 
 
 def _memory(race: Race, name: str) -> int | None:

@@ -103,7 +103,7 @@ class Epoch:
     training steps with their batches, `first_step` those of the first of them. `loss` is the mean of their losses,
     `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are validation
     samples, at the end. In task epoch nothing is validated; there `first_batch` are the seconds until it was there, and
-    `last_step` those of the step on what does not fill a batch. `cpu`, `faults` and `foreign` are as in Block.
+    `last_step` those of the step on what does not fill a batch. `cpu`, `faults`, `foreign` and `group` are as in Block.
     """
 
     launch: int
@@ -124,6 +124,7 @@ class Epoch:
     faults: int = 0
     foreign: Optional[float] = None
     first_losses: Tuple[float, ...] = ()
+    group: int = 0
 
 
 @dataclass(frozen=True)

@@ -55,13 +55,13 @@ class Agreement:
 @dataclass(frozen=True)
 class Standing:
     """One contender's line in the result of a race. `place` is 1 for the fastest; contenders in one tie
-    group (0 is the leaders') are not shown to differ. `step` is the time that the race compares: of a step, in task
+    group (0 is the leaders') are not shown to differ. `time` is what the race compares: seconds of a step, in task
     epoch of a later epoch, in task fit until the target is reached. Phases are medians over launches."""
 
     contender: str
     place: Optional[int]
     tie_group: Optional[int]
-    step: Optional[Estimate]
+    time: Optional[Estimate]
     throughput: Optional[Estimate] = None
     cpu_per_wall: Optional[float] = None
     faults_per_step: Optional[float] = None
