@@ -11,7 +11,7 @@ PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.1
 CONTENDERS := torch:eager,torch:compile,tensorflow:graph,tensorflow:xla
 LOCKED := pyproject.toml constraints.txt tools/install.py
 
-.PHONY: race test lint bench certify install system lock docs clean
+.PHONY: race test test-legacy lint bench certify install system lock docs clean
 
 race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: a verdict and race.html
 	$(BIN)/photofinish race resnet18 --input 3x64x64 --task train --task infer --contenders $(CONTENDERS) \
@@ -19,6 +19,10 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 
 test: lint .make/browser  ## lint, then every test this machine can run
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-legacy: .make/dev  ## old versions of frameworks: environments made where a Python is found, small models proven
+	$(BIN)/python -m benchmarks.certify --legacy
+	PHOTOFINISH_LEGACY=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity/test_legacy.py
 
 lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the rooms that travel
 	$(BIN)/ruff check src tests tools $(wildcard benchmarks)

@@ -2,8 +2,11 @@
 
     python -m benchmarks.certify --reduced --models vgg16 --contenders all
 
-It resumes where it stopped: what is certified under the present digests is not done again. CI checks that
-the committed certificates still speak of the present graphs and adapters (tests/unit/test_results.py).
+    python -m benchmarks.certify --legacy
+
+The last is for old versions of frameworks, small models at reduced size, in environments that it makes where a Python
+for them is found. It resumes where it stopped: what is certified under the present digests is not done again. CI checks
+that the committed certificates still speak of the present graphs and adapters (tests/unit/test_results.py).
 """
 
 import argparse
@@ -18,11 +21,13 @@ from photofinish.runner.parcel import adapter_digest
 from photofinish.values import Contender, Progress, to_json
 
 FULL, REDUCED = Path("docs/results/certificates.json"), Path("docs/results/certificates_reduced.json")
+LEGACY = Path("docs/results/certificates_legacy.json")
 FIRST = ("digits_cnn", "resnet18", "mobilenet_v2", "resnet50", "resnet50_v1", "efficientnet_b4", "vgg16", "resnet152")
 CONTENDERS = ("torch:eager", "torch:eager[layout=channels_last]", "tensorflow:graph", "tensorflow:xla", "torch:compile",
               "tensorflow:eager")
 NAMED = ("resnet50", "mobilenet_v2", "vgg16", "inception_v3", "densenet121", "lstm_lm_small",
          "transformer_base", "bert_base", "ncf_ml_1m", "deepspeech2")  # with --reduced, in every framework
+OLD_MODELS = ("digits_cnn", "alexnet", "vgg19", "mobilenet_v1", "resnet50", "inception_v3")  # with --legacy
 SIDES = (64, 96, 128, 160, 224, 299, 331)  # depth and width are full, images as small as the architecture allows
 LENGTH = 16  # of sequences
 
@@ -59,6 +64,19 @@ def every_contender() -> list[str]:
             for mode in info.modes if "cpu" in info.devices_of(mode) and mode not in info.precisions]
 
 
+def old_contenders() -> list[str]:
+    """Old versions that can be had here, their environments made where they are not; of the others the reason is
+    told."""
+    found = []
+    for each in environments.older():
+        home = environments.obtain(each, environments.Choice(), tell)
+        if isinstance(home, environments.Missing):
+            print(f"{each.name}: {home.reason}\n    {home.cure}", flush=True)
+        else:
+            found.append(each.name)
+    return found
+
+
 @lru_cache(maxsize=None)
 def recorded(model: str, reduced: bool = False) -> Graph:
     entry = models.find(model)
@@ -69,16 +87,16 @@ def recorded(model: str, reduced: bool = False) -> Graph:
 def digests(model: str, contender: str, reduced: bool = False) -> dict[str, str]:
     """What a certificate speaks of: it is stale when one of these is another."""
     graph, of = recorded(model, reduced), Contender.parse(contender)
-    return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode, of.options),
+    return {"graph": graph.digest, "adapter": adapter_digest(of.framework, graph, of.mode, of.options, of.version),
             "reference": adapter_digest("numpy", graph)}
 
 
 class Ledger:
     """The certificates of one size, in a file."""
 
-    def __init__(self, reduced: bool = False) -> None:
-        self.reduced = reduced
-        self.path = REDUCED if reduced else FULL
+    def __init__(self, path: Path = FULL) -> None:
+        self.path = path
+        self.reduced = path != FULL
 
     def rows(self) -> list[Row]:
         return json.loads(self.path.read_text())["certificates"] if self.path.exists() else []
@@ -133,12 +151,14 @@ def main() -> int:
     parser.add_argument("--models", nargs="*", help="all of them, or with --reduced those that issue reports name")
     parser.add_argument("--contenders", nargs="*", help="`all`, or some; of full size PyTorch and TensorFlow")
     parser.add_argument("--reduced", action="store_true", help="at reduced depth and size")
+    parser.add_argument("--legacy", action="store_true", help="old versions of frameworks, at reduced depth and size")
     options = parser.parse_args()
-    ledger = Ledger(options.reduced)
-    contenders = options.contenders or (["all"] if options.reduced else list(CONTENDERS))
-    contenders = every_contender() if contenders == ["all"] else contenders
+    ledger = Ledger(LEGACY if options.legacy else REDUCED if options.reduced else FULL)
+    contenders = options.contenders or (["all"] if ledger.reduced else list(CONTENDERS))
+    if contenders == ["all"]:
+        contenders = old_contenders() if options.legacy else every_contender()
     refused = 0
-    for model in options.models or (NAMED if options.reduced else all_models()):
+    for model in options.models or (OLD_MODELS if options.legacy else NAMED if options.reduced else all_models()):
         pending = ledger.pending(model, contenders)
         print(f"{model}: {len(contenders) - len(pending)} certified before", flush=True)
         for row in ledger.certify(model, pending) if pending else []:

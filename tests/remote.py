@@ -32,7 +32,8 @@ class Remote(remote.Remote):
         """`started_with` are the options of the contender that are variables of its worker."""
         self.link = link(str(environment.python), environment.framework.name, started_with)
         self.link.holder = self
-        loaded = self._held("load", framework=environment.framework.name, setup=asdict(setup), sabotage={})
+        loaded = self._held("load", framework=environment.framework.name, driver=environment.driver,
+                            setup=asdict(setup), sabotage={})
         super().__init__(self._held, self.link.room(), loaded["facts"])
 
     def _held(self, do: str, **arguments: Any) -> dict[str, Any]:

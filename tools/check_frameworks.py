@@ -25,6 +25,14 @@ def allowed() -> dict[str, frozenset[str]]:
 
 
 @lru_cache(maxsize=None)
+def drivers() -> dict[str, str]:
+    """The room of a file that drives old versions of a framework -> the framework's module."""
+    headers = {path.stem: read_header(path) for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
+    return {"frameworks/" + each.driver.replace(".", "/"): name
+            for name, info in headers.items() for each in info.recipes if each.driver}
+
+
+@lru_cache(maxsize=None)
 def users(part: str) -> frozenset[str]:
     """The frameworks whose files take that part, and the one that it is called after."""
     return frozenset(name for name in allowed() if f"_{name}" == part or any(
@@ -38,6 +46,8 @@ def packages_of(room: str) -> frozenset[str]:
     part, _, file = rest.partition("/")
     if folder != "frameworks":
         return frozenset()
+    if room in drivers():
+        return allowed()[drivers()[room]]
     if part in allowed():
         return allowed()[part]
     return frozenset().union(*(allowed()[name] for name in users(part))) if file in LOADED else frozenset()
@@ -67,7 +77,7 @@ def check(path: Path, package: Path = PACKAGE) -> list[str]:
 
 
 def _among_frameworks(room: str, module: str) -> Iterator[str]:
-    own, other = room.split("/")[1], module.split(".")[2]
+    own, other = drivers().get(room, room.split("/")[1]), module.split(".")[2]
     if other in allowed() and other != own and (own, other) not in BUILT_ON:
         yield f"the file of {other} is imported by no other framework's"
     if own.startswith("_") and other.startswith("_") and other not in (own, SHARED):

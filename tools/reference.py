@@ -33,6 +33,11 @@ Made by `make docs` from the vocabulary and the frameworks' tables. *native*: th
 *lowered*: made of several, because the framework ships no such layer. *absent*: a contender of that framework cannot
 run a model with it. Every layer, however it is made, is proven against NumPy in float64.
 """
+OLD = """
+## In old versions
+
+Where old versions that have been tried have a layer otherwise than the present one; the others are as above.
+"""
 
 
 def commands() -> str:
@@ -77,7 +82,18 @@ def kinds() -> str:
     """Every layer kind, its word in the vocabulary, and how each framework has it."""
     rows = [[f"`{name}`", _word(name), _first_sentence(layers.KINDS[name]), *(_cell(each) for each in found.values())]
             for name, found in support.matrix().items()]
-    return LAYERS + "\n" + _table(("Layer", "Word", "Meaning", *_titles()), rows)
+    return LAYERS + "\n" + _table(("Layer", "Word", "Meaning", *_titles()), rows) + OLD + "\n" + _old_versions()
+
+
+def _old_versions() -> str:
+    """The layers that an old version that was tried has otherwise than today's."""
+    tried = list(dict.fromkeys((each.framework, each.version) for each in environments.older()))
+    rows = []
+    for name, kind in sorted(layers.KINDS.items()):
+        found = [support.of_layer(framework, kind, version) for framework, version in tried]
+        if found != [support.of_layer(framework, kind) for framework, _ in tried]:
+            rows.append([f"`{name}`", *map(_cell, found)])
+    return _table(("Layer", *(f"`{framework}@{version}`" for framework, version in tried)), rows)
 
 
 def _word(kind: str) -> str:

@@ -43,8 +43,12 @@ def tasks(framework: str) -> tuple[str, ...]:
     return tuple(task for task in environments.TASKS if any(task in info.tasks_of(mode) for mode in info.modes))
 
 
-def of_layer(framework: str, kind: type[Layer]) -> Support:
-    """How the framework has a layer kind (or loss)."""
+def of_layer(framework: str, kind: type[Layer], version: str = "") -> Support:
+    """How the framework (or that old version of it) has a layer kind (or loss)."""
+    tables = environments.frameworks()[framework].recipe_for(version).layers
+    told = importlib.import_module(f"photofinish.frameworks.{tables}").level(kind, version) if tables else None
+    if told is not None:
+        return Support(*told)
     family = _family(framework, kind.__module__.rpartition(".")[2])
     if kind in getattr(family, "LOWERED", {}):
         return Support("lowered", family.LOWERED[kind])

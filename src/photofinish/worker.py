@@ -30,11 +30,12 @@ class Worker:
         self.batch = 0
         self.training: Any = None
 
-    def load(self, framework: str, setup: Dict[str, Any], sabotage: Dict[str, str]) -> Dict[str, Any]:
+    def load(self, framework: str, setup: Dict[str, Any], sabotage: Dict[str, str],
+             driver: str = "") -> Dict[str, Any]:
         """Imports the framework and makes its contestant. Answers with its facts."""
         begin = time.perf_counter()
         frameworks = importlib.import_module("photofinish.frameworks")
-        cls = frameworks.load(framework)
+        cls = frameworks.load(framework, driver)
         imported = time.perf_counter()
         self.framework = framework
         self.contestant = cls(frameworks.Setup(**setup))

@@ -301,8 +301,8 @@ def test_this_version_of_python_is_preferred_and_none_so_new_that_wheels_are_mis
 def test_a_python_that_is_missing_is_told_with_the_way_to_get_one(nothing_found: Path,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     found = resolve(Contender("alpha", "eager", version="0.9.1"))
-    assert isinstance(found, Missing) and "Alpha needs Python >=3.6,<3.7" in found.reason
-    assert found.cure == "install one, for example: pyenv install 3.6"
+    assert isinstance(found, Missing) and "Alpha 0.9.1 needs Python >=3.6,<3.7" in found.reason
+    assert found.cure == "install one, for example: pyenv install 3.6, or: conda create --name python3.6 python=3.6"
 
 
 def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,5 +392,5 @@ def test_of_all_those_that_cannot_be_had_are_skipped_with_the_reason(gamma: None
 def test_what_cannot_be_had_is_told_before_anything_is_made(gamma: None, nothing_found: Path,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(make, "make", lambda order, listener: pytest.fail("an environment was made"))
-    with pytest.raises(UsageError, match=r"Alpha needs Python >=3\.6,<3\.7"):
+    with pytest.raises(UsageError, match=r"Alpha 0\.9 needs Python >=3\.6,<3\.7"):
         find_entries(["gamma@1.0,alpha@0.9"], "cpu", Choice(make=True))

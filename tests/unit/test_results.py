@@ -1,9 +1,9 @@
 """The certificates committed under docs/results speak of the present graphs, adapters and reference."""
 
 import pytest
-from benchmarks.certify import Ledger, Row, settled
+from benchmarks.certify import FULL, LEGACY, REDUCED, Ledger, Row, settled
 
-LEDGERS = [Ledger(), Ledger(reduced=True)]
+LEDGERS = [Ledger(path) for path in (FULL, REDUCED, LEGACY)]
 ROWS = [(ledger, row) for ledger in LEDGERS for row in ledger.rows()]
 every_row = pytest.mark.parametrize(("ledger", "row"), ROWS, ids=[
     f"{row['model']} {row['contender']}" + " reduced" * ledger.reduced for ledger, row in ROWS])

@@ -14,7 +14,16 @@ from photofinish.environments.choice import (
     own,
     resolve,
 )
-from photofinish.environments.contenders import ALL, COMMON_OPTIONS, check_version, checked, everybody, expand, split
+from photofinish.environments.contenders import (
+    ALL,
+    COMMON_OPTIONS,
+    check_version,
+    checked,
+    everybody,
+    expand,
+    older,
+    split,
+)
 from photofinish.environments.headers import (
     FOLDER,
     PIPELINE_TASKS,
@@ -50,6 +59,7 @@ __all__ = [
     "installed",
     "installed_version",
     "obtain",
+    "older",
     "own",
     "read_header",
     "resolve",

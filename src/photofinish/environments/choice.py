@@ -43,6 +43,16 @@ class Environment:
     python_version: str = ""
     packages: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def driver(self) -> str:
+        """The module of a part that drives this version, "" where the framework's own file does."""
+        return self.framework.recipe_for(self.version).driver
+
+    @property
+    def hazards(self) -> str:
+        """What to know of this version before one believes a race of it."""
+        return self.framework.recipe_for(self.version).hazards
+
     def record(self) -> dict[str, Any]:
         """What a result keeps of it: where it came from, and the exact version of everything in it. No path: that
         would name a person."""
@@ -128,7 +138,8 @@ def order_for(contender: Contender) -> Order | Missing:
     found = recipes.order(contender, framework)
     if isinstance(found, Order):
         return found
-    return Missing(f"{framework.title} needs Python {found.python}; none was found on PATH, under pyenv, uv or conda",
+    title = f"{framework.title} {contender.version}".rstrip()
+    return Missing(f"{title} needs Python {found.python}; none was found on PATH, under pyenv, uv or conda",
                    f"install one, for example: {_installing(found.python)}")
 
 
@@ -273,7 +284,9 @@ def _installing(requires: str) -> str:
     """How to get the lowest Python of a range."""
     least = min((each.version for each in SpecifierSet(requires) if each.operator in (">=", "==", "~=")),
                 key=Version, default="3.11")
-    return f"uv python install {least}" if Version(least) >= Version("3.8") else f"pyenv install {least}"
+    if Version(least) >= Version("3.8"):
+        return f"uv python install {least}"
+    return f"pyenv install {least}, or: conda create --name python{least} python={least}"  # Debian has none so old
 
 
 def _pair(text: str) -> tuple[str, str]:

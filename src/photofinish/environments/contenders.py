@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from photofinish.environments import headers
-from photofinish.environments.headers import FrameworkInfo
+from photofinish.environments.headers import FrameworkInfo, main_of, package_of
 from photofinish.errors import UsageError, unknown
 from photofinish.measure import sabotage
 from photofinish.values import Contender, SpellingError
@@ -47,6 +47,16 @@ def everybody(device: str = "cpu") -> Iterator[Contender]:
             yield Contender(each.name, each.default_mode)
 
 
+def older() -> Iterator[Contender]:
+    """The old versions that have been tried on a CPU, in each of their modes: those that a header's recipes name."""
+    for info in headers.frameworks().values():
+        for recipe in info.recipes:
+            pinned = next((each for each in recipe.dependencies if package_of(each) == main_of(info.name, recipe)), "")
+            version = pinned.partition("==")[2]
+            for mode in recipe.modes or info.modes if version else ():
+                yield Contender(info.name, mode, version=version)
+
+
 def _check_build(framework: FrameworkInfo, value: str) -> None:
     """Raises UsageError unless `value` is a known package, a colon, and what should be a model of it."""
     source, _, name = value.partition(":")
@@ -66,10 +76,12 @@ def checked(text: str, device: str = "cpu") -> Contender:
     framework = known(contender.framework)
     if contender.version:
         check_version(contender.framework, contender.version)
-    contender = replace(contender, mode=contender.mode or framework.default_mode)
-    modes = (*framework.modes, *framework.loops)
+    modes = framework.modes_of(contender.version)
+    contender = replace(contender, mode=contender.mode or modes[0])
     if contender.mode not in modes:
-        raise unknown(f"mode of {framework.name}", contender.mode, modes, f"modes: {', '.join(modes)}")
+        old = framework.recipe_for(contender.version).modes
+        name = framework.name + (f" {contender.version}" if old else "")
+        raise unknown(f"mode of {name}", contender.mode, modes, f"modes: {', '.join(modes)}")
     options = {**framework.options, **framework.pipeline, **COMMON_OPTIONS}
     for option, value in contender.options:
         if option not in options:

@@ -17,6 +17,12 @@ Python are for programs that this worker calls.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
+    [[tool.photofinish.recipes]]                        other versions: what else they need, which modes they have, what
+    version = "<2"                                      to know before one races them, and which module of a part drives
+    modes = ["graph"]                                   them, where the framework's own file cannot. The release that
+    driver = "_tensorflow.session"                      the packages name is the one that has been tried. `layers` is a
+    layers = "_keras.keras2"                            module whose `level` tells what they make of a layer.
+    hazards = "built without AVX-512"
 """
 
 import re
@@ -26,6 +32,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from packaging.specifiers import SpecifierSet
 
 from photofinish.environments import npm
 from photofinish.values import Contender
@@ -52,7 +60,10 @@ class Recipe:
     `version` is the range of the framework's versions it is for ("" for the usual one); `build_dependencies` are
     installed before the rest, which is then built among them if `build_isolation` is off; `system` are programs,
     libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them;
-    `npm` are packages for Node.js ("@scope/name@1.2.3").
+    `npm` are packages for Node.js ("@scope/name@1.2.3"). `modes` are those that these versions have, none listed
+    meaning all; `driver` is the module of a part that drives them ("" for the framework's own file) and
+    `layers` one that tells what they make of each layer ("" where that is the same as today); `hazards` are told before
+    they race.
     """
 
     python: str
@@ -64,6 +75,10 @@ class Recipe:
     download: int = 0
     disk: int = 0
     npm: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    driver: str = ""
+    layers: str = ""
+    hazards: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,17 @@ class FrameworkInfo:
     @property
     def dependencies(self) -> tuple[str, ...]:
         return self.recipe.dependencies
+
+    def recipe_for(self, version: str) -> Recipe:
+        """The recipe whose range holds the version; the usual one if there is none."""
+        if not re.match(r"\d", version):
+            return self.recipe
+        return next((each for each in self.recipes if SpecifierSet(each.version).contains(version, prereleases=True)),
+                    self.recipe)
+
+    def modes_of(self, version: str) -> tuple[str, ...]:
+        """Those that this version has, the default first; loops only where it has all."""
+        return self.recipe_for(version).modes or (*self.modes, *self.loops)
 
     @property
     def default_mode(self) -> str:
@@ -194,7 +220,7 @@ def read_header(path: Path) -> FrameworkInfo:
     header: dict[str, Any] = tomllib.loads("\n".join(line[margin:] for line in match.group("body").splitlines()))
     try:
         own = header["tool"]["photofinish"]
-        usual = _recipe(Recipe(header["requires-python"], tuple(header["dependencies"])), own)
+        usual = replace(_recipe(Recipe(header["requires-python"], tuple(header["dependencies"])), own), modes=())
         unmeasured = replace(usual, download=0, disk=0)
         name = path.stem.replace("_", "-")
         return FrameworkInfo(name, own["title"], usual, tuple(own["modes"]), tuple(own["devices"]),
@@ -220,7 +246,8 @@ def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
                   tuple(given.get("system", usual.system)),
                   _bytes(given["download"]) if "download" in given else usual.download,
                   _bytes(given["disk"]) if "disk" in given else usual.disk,
-                  tuple(given.get("npm", usual.npm)))
+                  tuple(given.get("npm", usual.npm)), tuple(given.get("modes", ())), given.get("driver", ""),
+                  given.get("layers", ""), given.get("hazards", ""))
 
 
 def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -68,7 +68,8 @@ def announcement(order: Order) -> str:
     recipe = order.recipe
     if recipe.download > LARGE:
         text += f": about {told(recipe.download)} to download, {told(recipe.disk)} on disk"
-    return text if recipe.disk or order.framework.in_house else text + ": how large it is has not been measured"
+    text += "" if recipe.disk or order.framework.in_house else ": how large it is has not been measured"
+    return text + (f"; {recipe.hazards}" if recipe.hazards else "")
 
 
 def told(size: float) -> str:

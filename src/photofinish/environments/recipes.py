@@ -77,8 +77,9 @@ def recipe_of(framework: FrameworkInfo, version: str = "") -> Recipe:
     the usual one nobody has measured). The framework's main package is pinned to the version."""
     if not version:
         return framework.recipe
-    found = next((each for each in framework.recipes if SpecifierSet(each.version).contains(version, prereleases=True)),
-                 replace(framework.recipe, download=0, disk=0))
+    found = framework.recipe_for(version)
+    if found is framework.recipe:
+        found = replace(found, download=0, disk=0)
     main = main_of(framework.name, found)
     if found.npm:
         return replace(found, npm=(npm.spelled(main, version), *found.npm[1:]))

@@ -163,9 +163,10 @@ def names() -> List[str]:
     return sorted(name.replace("_", "-") for name in found)
 
 
-def load(name: str) -> Type[Contestant]:
-    """Imports the framework's file (and so the framework) and returns its Contestant."""
-    module = importlib.import_module("{}.{}".format(__name__, module_of(name)))
+def load(name: str, driver: str = "") -> Type[Contestant]:
+    """Imports the framework's file (and so the framework), or the `driver` that its header names for old versions, and
+    returns its Contestant."""
+    module = importlib.import_module("{}.{}".format(__name__, driver or module_of(name)))
     return module.Contestant  # type: ignore[no-any-return]
 
 

@@ -15,6 +15,22 @@
 # [tool.photofinish.variables]
 # onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } }
 # cache = { on = { TF_XLA_FLAGS = "--tf_xla_persistent_cache_directory={cache}/xla" }, off = {} }
+# [[tool.photofinish.recipes]]
+# version = "<2"
+# python = ">=3.6,<3.7"
+# dependencies = ["tensorflow==1.12.0", "numpy<1.17", "h5py<3", "protobuf<3.20", "termcolor<1.2", "setuptools<60"]
+# modes = ["graph", "keras"]
+# driver = "_tensorflow.session"
+# layers = "_keras.keras2"
+# hazards = "the wheels know AVX, but no AVX2, FMA or AVX-512"
+# [[tool.photofinish.recipes]]
+# version = ">=2,<2.9"
+# python = ">=3.7,<3.9"
+# dependencies = ["tensorflow-cpu==2.5.0", "numpy<1.20", "protobuf<3.20"]
+# modes = ["graph", "eager", "xla"]
+# driver = "_tensorflow.keras2"
+# layers = "_keras.keras2"
+# hazards = "wheels of 2021 use oneDNN where TF_ENABLE_ONEDNN_OPTS=1 says so, which is off unless it is set"
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own.
 

@@ -20,6 +20,30 @@
 # trace = "seconds"
 # export = "seconds"
 # cudagraphs = "seconds"
+# [[tool.photofinish.recipes]]
+# version = "<1.4"
+# python = ">=3.6,<3.7"
+# dependencies = ["torch==1.0.0", "numpy<1.17", "protobuf==3.19.6", "future", "six"]
+# modes = ["eager"]
+# driver = "_torch.older"
+# layers = "_torch.since"
+# hazards = "wheels of 2018 and 2019 know AVX2 but no AVX-512, and bring MKL and MKL-DNN of that time"
+# [[tool.photofinish.recipes]]
+# version = ">=1.4,<1.8"
+# python = ">=3.6,<3.9"
+# dependencies = ["torch==1.7.1", "numpy<1.20"]
+# modes = ["eager"]
+# driver = "_torch.older"
+# layers = "_torch.since"
+# hazards = "the wheels hold CUDA libraries, too: about 800 MB to download"
+# [[tool.photofinish.recipes]]
+# version = ">=1.8,<2.1"
+# python = ">=3.8,<3.11"
+# dependencies = ["torch==1.12.1", "numpy<1.24"]
+# modes = ["eager", "trace"]
+# driver = "_torch.older"
+# layers = "_torch.since"
+# hazards = "the wheels hold CUDA libraries, too: about 800 MB to download, from 1.13 on with 2 GB of NVIDIA's own"
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 

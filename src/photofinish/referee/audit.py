@@ -58,6 +58,12 @@ def page_faults(per_step: Mapping[str, float], regime: str = "matched") -> tuple
     return tuple(lines)
 
 
+def builds(hazards: Mapping[str, str]) -> tuple[Finding, ...]:
+    """What is known of old builds, by contender: a race of them is one of what these were compiled for, too."""
+    return tuple(Finding(contender, "build", known, how="told of this version in the header of the framework's file",
+                         warning=known) for contender, known in hazards.items() if known)
+
+
 def mantissa_bits(seen: Mapping[str, Any]) -> float:
     """Explicit mantissa bits of products: what operands keep, or what random products show if that is less."""
     by_error = -log2(max(seen["error"], 2.0 ** -60) / ROUNDING)

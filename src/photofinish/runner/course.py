@@ -184,7 +184,8 @@ class Course:
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
         setup = {"mode": of.mode, "options": options, "device": case.device, "threads": threads,
                  "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
-        return {"framework": of.framework, "setup": setup, "sabotage": planted}
+        driver = {"driver": entry.home.driver} if entry.home.driver else {}
+        return {"framework": of.framework, **driver, "setup": setup, "sabotage": planted}
 
     def build_arguments(self) -> dict[str, Any]:
         return {"graph": str(self.graph_file), "batch": self.case.batch, "optimizer": optimizer_json(self.optimizer)}

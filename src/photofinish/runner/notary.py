@@ -94,6 +94,7 @@ class Notary:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         of = replace(entry.stepping, copy=1)
         return "/".join([graph.digest, adapter_digest("numpy", graph),
-                         adapter_digest(of.framework, graph, of.mode, of.options), rules_digest(), of.name,
+                         adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version), rules_digest(),
+                         of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
                          str(self.draws), str(sorted(facts.items())), *self.weights])

@@ -41,18 +41,22 @@ def _files() -> list[Path]:
     return [path.relative_to(PACKAGE) for path in found]
 
 
-def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequence[tuple[str, str]] = ()) -> str:
+def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequence[tuple[str, str]] = (),
+                   version: str = "") -> str:
     """SHA-256 of what decides what a worker of this framework computes of this graph in this mode.
 
     Where the framework writes graphs out as native source, that text is what runs: it counts, in this mode, and the
     files that drive it, but not how it came to be written. Elsewhere the files of the layer families count that the
     graph uses, and what drives them. A mode that has a file counts by its own and by no other's. Of the framework's
-    header its packages and variables count (with these options), but no titles, sizes, modes or devices.
+    header its packages (of this version) and variables count (with these options), but no titles, sizes, modes or
+    devices.
     """
-    writer = _writer(framework)
-    files = _driving(framework) if writer else _interpreting(framework, frozenset(_families(graph)))
     info = read_header(PACKAGE / _file(framework))
-    asked = [info.dependencies + info.recipe.npm, info.environment_with(options)]
+    recipe = info.recipe_for(version)
+    main = f"frameworks/{recipe.driver.replace('.', '/')}.py" if recipe.driver else _file(framework)
+    writer = _writer(main)
+    files = _driving(main) if writer else _interpreting(main, frozenset(_families(graph)))
+    asked = [recipe.dependencies + recipe.npm, info.environment_with(options)]
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
     for path in sorted(files | _imported([_mode_file(framework, mode)], NOT_DECIDING)):
         digest.update((path + without_header((PACKAGE / path).read_text())).encode())
@@ -80,14 +84,14 @@ def _file(framework: str) -> str:
     return next(stem + suffix for suffix in SOURCES if (PACKAGE / (stem + suffix)).exists())
 
 
-def _parts(framework: str) -> list[str]:
-    """The packages beside the framework's file that it takes its parts from."""
-    return re.findall(r"(?:photofinish\.frameworks\.|\./)(_\w+)", (PACKAGE / _file(framework)).read_text())
+def _parts(main: str) -> list[str]:
+    """The packages beside the framework's main file that it takes its parts from."""
+    return re.findall(r"(?:photofinish\.frameworks\.|\./)(_\w+)", (PACKAGE / main).read_text())
 
 
-def _writer(framework: str) -> str | None:
+def _writer(main: str) -> str | None:
     """The part whose `source` writes graphs out for the framework, if there is one."""
-    found = re.findall(r"from photofinish\.frameworks\.(_\w+)\.source import", (PACKAGE / _file(framework)).read_text())
+    found = re.findall(r"from photofinish\.frameworks\.(_\w+)\.source import", (PACKAGE / main).read_text())
     return found[0] if found else None
 
 
@@ -113,19 +117,19 @@ def _families(graph: Graph) -> Iterator[str]:
 
 
 @lru_cache(maxsize=None)
-def _driving(framework: str) -> frozenset[str]:
-    """The paths of the framework's file and of what it imports, but for what writes source."""
-    optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(framework)]
-    return _imported([_file(framework), *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
+def _driving(main: str) -> frozenset[str]:
+    """The paths of the framework's main file and of what it imports, but for what writes source."""
+    optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(main)]
+    return _imported([main, *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
 
 
 @lru_cache(maxsize=None)
-def _interpreting(framework: str, families: frozenset[str]) -> frozenset[str]:
-    """The paths of the framework's file, its parts for these families of layers, and the layers themselves. A family
-    has a file of the same name in layers/ and in the framework's part."""
+def _interpreting(main: str, families: frozenset[str]) -> frozenset[str]:
+    """The paths of the framework's main file, its parts for these families of layers, and the layers themselves. A
+    family has a file of the same name in layers/ and in the framework's part."""
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
-    parts = [f"frameworks/{part}" for part in _parts(framework)]
-    wanted = [_file(framework), *DRIVERS]
+    parts = [f"frameworks/{part}" for part in _parts(main)]
+    wanted = [main, *DRIVERS]
     wanted += [f"{room}/{family}{suffix}" for family in families for room in ("layers", *parts) for suffix in SOURCES]
     rooms = parts + ([JAVASCRIPT] if wanted[0].endswith(".mjs") else [])
     wanted += [str(path.relative_to(PACKAGE)) for room in rooms for path in (PACKAGE / room).iterdir()

@@ -38,7 +38,8 @@ class Rehearsal:
             for entry in entries:
                 self._guarded(entry, self._rehearse)
                 self._guarded(entry, self._part)
-            course.record(None, "audit", *audit.findings(self.probes, course.case))
+            hazards = {entry.name: entry.home.hazards for entry in entries if entry.name in self.probes}
+            course.record(None, "audit", *audit.findings(self.probes, course.case), *audit.builds(hazards))
             for entry in entries:
                 if entry.name in self.unproven:
                     self._guarded(entry, self._certify)

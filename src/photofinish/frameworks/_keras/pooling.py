@@ -10,15 +10,17 @@ from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.frameworks._keras.windows import padding, zero_padding
 
 
-def _max_pool(use: Use) -> Printed:
+def max_pool(use: Use, pad: str = "ops.pad") -> Printed:
+    """`pad` is what pads with a constant."""
     same, amounts = padding(use)
     pool = use.keras("MaxPooling2D", square(use.layer.kernel), strides=square(use.layer.stride), padding=same)
     if same or not np.any(amounts):
         return [pool]
-    return ["ops.pad({{0}}, ((0, 0), {}, {}, (0, 0)), constant_values=-np.inf)".format(*amounts), pool]
+    return ["{}({{0}}, ((0, 0), {}, {}, (0, 0)), constant_values=-np.inf)".format(pad, *amounts), pool]
 
 
-def _average_pool(use: Use) -> Printed:
+def average_pool(use: Use, rescale: str = "layers.Rescaling({edges}, name={name})({{0}})") -> Printed:
+    """`rescale` is how values are multiplied by a constant."""
     layer = use.layer
     same, amounts = padding(use)
     lopsided = use.backend == "torch" and any(first != last for first, last in amounts)  # Keras counts it there, too
@@ -27,8 +29,8 @@ def _average_pool(use: Use) -> Printed:
     # Keras divides by the whole window once the image is padded: put the divisors right at the edges
     down, across = shares(layer, use.spec, use.out)
     pool = call("layers.AveragePooling2D", square(layer.kernel), strides=square(layer.stride), name=use.name)
-    edges = [] if set(down + across) == {1.0} else [
-        "layers.Rescaling(np.outer({}, {})[..., None], name={})({{0}})".format(down, across, show(use.name + ".edges"))]
+    edges = [] if set(down + across) == {1.0} else [rescale.format(
+        edges="np.outer({}, {})[..., None]".format(down, across), name=show(use.name + ".edges"))]
     return zero_padding(use, amounts) + [pool + "({0})"] + edges
 
 
@@ -52,8 +54,8 @@ def _global_average_pool(use: Use) -> Printed:
 
 
 RULES: Rules = {
-    layers.MaxPool: _max_pool,
-    layers.AveragePool: _average_pool,
+    layers.MaxPool: max_pool,
+    layers.AveragePool: average_pool,
     layers.AdaptiveAveragePool: _adaptive_average_pool,
     layers.GlobalAveragePool: _global_average_pool,
     layers.MaskedMean: lambda use: [call("layers.GlobalAveragePooling1D", name=use.name) + "({0}, mask={1})"],

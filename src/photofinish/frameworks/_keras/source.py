@@ -1,7 +1,7 @@
 """Keras code for a graph, as text: what `show --as keras` prints and what ../tensorflow.py executes."""
 
 import re
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple, Type
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
@@ -15,7 +15,7 @@ from photofinish.frameworks._common.channels_last import (
 from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras import losses, optimizers
-from photofinish.frameworks._keras.use import Use, identifier, layer_name
+from photofinish.frameworks._keras.use import Printed, Rules, Use, identifier, layer_name
 from photofinish.graph import Graph, Loss, Node
 from photofinish.optimizers import SGD, Optimizer
 
@@ -40,6 +40,8 @@ def helpers(backend: str = "") -> Dict[str, str]:
 class Writer:
     """Prints the layers of a graph, one line each. `prefix` comes before the names of its layers; `backend` is the one
     that the code runs on, where it is not written in TensorFlow's own operations."""
+
+    rules: ClassVar[Rules] = RULES
 
     def __init__(self, graph: Graph, mode: str, prefix: str = "", backend: str = "") -> None:
         self.graph = graph
@@ -86,12 +88,12 @@ class Writer:
         return lines
 
     def _node(self, node: Node) -> List[str]:
-        if type(node.layer) not in RULES:
+        if type(node.layer) not in self.rules:
             raise Unsupported("{}: Keras has no {} here".format(node.name, type(node.layer).__name__))
         use = Use(self.graph, node, layer_name(self.prefix + node.name, self.backend), self.mode, self.backend)
         use.transposed = isinstance(node.layer, layers.Flatten) and node.outputs[0] not in self.orders and reorders(
             use.spec)
-        expressions = RULES[type(node.layer)](use) if owns(node) else [self._tied(use)]
+        expressions = self.expressions(use) if owns(node) else [self._tied(use)]
         if isinstance(node.layer, layers.Scan):
             self.bodies.append(self._step(use))
         lines = []
@@ -105,6 +107,10 @@ class Writer:
             lines.append("{} = {}".format(target, expression.format(*values)))
             values = [target]
         return lines
+
+    def expressions(self, use: Use) -> Printed:
+        """How the layer is written."""
+        return self.rules[type(use.layer)](use)
 
     def _tied(self, use: Use) -> str:
         """A use of weights that another layer owns."""
@@ -123,7 +129,7 @@ class Writer:
             use.name, type(use.layer).__name__, source.name, type(source.layer).__name__))
 
     def _step(self, use: Use) -> str:
-        body = Writer(use.layer.body, self.mode, use.name + ".", self.backend)
+        body = type(self)(use.layer.body, self.mode, use.name + ".", self.backend)
         tensors = ["[{}]".format(", ".join(body.variables[name] for name in names))
                    for names in ([name for name, _ in use.layer.body.inputs], use.layer.body.outputs)]
         lines = body.input_lines() + body.node_lines() + ["return keras.Model({}, {})".format(*tensors)]
@@ -170,17 +176,20 @@ class Module:
     """What every printed module has: the function that builds the model, the names by which steps call it, and above it
     the helpers and imports that the text turns out to need."""
 
+    imports: Tuple[Tuple[str, str], ...] = IMPORTS
+    writes: ClassVar[Type[Writer]] = Writer
+
     def __init__(self, graph: Graph, mode: str, shipped: str = "", backend: str = "") -> None:
         self.graph = graph
         self.backend = backend
-        self.writer = Writer(graph, mode, backend=backend)
+        self.writer = self.writes(graph, mode, backend=backend)
         of = self.writer.variables
         self.inputs = [of[name] for name, _ in graph.inputs]
         self.targets = [of[name] for name, _ in graph.targets]
         self.argument = self.inputs[0] if len(self.inputs) == 1 else "[{}]".format(", ".join(self.inputs))
         only_training = {name for node in graph.nodes if node.training_only for name in node.outputs}
-        wanted = list(dict.fromkeys(graph.outputs + tuple(term.prediction for term in graph.losses)))
-        inferred = [name for name in graph.outputs if name not in only_training]
+        self.wanted = wanted = list(dict.fromkeys(graph.outputs + tuple(term.prediction for term in graph.losses)))
+        self.inferred = inferred = [name for name in graph.outputs if name not in only_training]
         split = set(wanted) != set(inferred)  # inference leaves something out
         lines = self.writer.input_lines() + self.writer.node_lines()
         lines += (["training = " + self._model(wanted), "inference = " + self._model(inferred),
@@ -196,12 +205,15 @@ class Module:
         outputs = ", ".join("{}: {}".format(show(name), self.writer.variables[name]) for name in names)
         return "keras.Model({}, {{{}}})".format(self.argument, outputs)
 
+    def helpers(self) -> Dict[str, str]:
+        """What may be printed above, by name."""
+        return helpers(self.backend)
+
     def text(self, title: str, before: str = "") -> str:
         """The whole module; `before` stands above the imports."""
         text = "\n".join(self.writer.bodies + self.parts)
-        above = "\n".join(code for name, code in helpers(self.backend).items()
-                          if re.search(r"\b{}\(".format(name), text))
-        imports = "\n".join(line for use, line in IMPORTS if use in above + text)
+        above = "\n".join(code for name, code in self.helpers().items() if re.search(r"\b{}\(".format(name), text))
+        imports = "\n".join(line for use, line in self.imports if use in above + text)
         return '"""{}, printed by Photofinish."""\n\n{}{}\n\nGRAPH = "{}"\n\n{}{}'.format(
             title, before, imports, self.graph.digest, above + "\n" if above else "", text)
 

@@ -1,0 +1,31 @@
+"""PyTorch before 2.1, driven as today's: what it lacks is filled in (since.py), and the same printed source runs."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from photofinish.frameworks._torch import since
+from photofinish.frameworks._torch.source import native_source
+from photofinish.frameworks.torch import Contestant as Present
+from photofinish.optimizers import Adam
+
+__all__ = ["Contestant", "native_source"]
+
+since.fill(torch)
+
+
+class Contestant(Present):
+    """What an old PyTorch does otherwise."""
+
+    def _train(self, batch: Any) -> Any:
+        if isinstance(self.rule, Adam) and since.release(torch.__version__) < since.ADAM_ADDS_EPSILON_LAST:
+            for group in self.optimizer.param_groups:
+                group["eps"] = self.rule.epsilon * math.sqrt(1 - self.rule.beta2 ** self.steps)
+        return super()._train(batch)
+
+    def _tensor(self, array: np.ndarray) -> Any:
+        """PyTorch before 1.2 has no truth values and takes none."""
+        known = hasattr(torch, "bool") or array.dtype.kind != "b"
+        return super()._tensor(array if known else array.astype(np.uint8))

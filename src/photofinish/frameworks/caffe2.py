@@ -1,0 +1,121 @@
+# /// script
+# requires-python = ">=3.6,<3.7"
+# dependencies = ["torch==1.0.0", "onnx==1.3.0", "numpy<1.17", "protobuf==3.19.6", "future", "six"]
+# [tool.photofinish]
+# title = "Caffe2"
+# module = "caffe2"
+# brings = ["caffe2"]
+# modes = ["default"]
+# tasks = ["infer"]
+# devices = ["cpu"]
+# options = {}
+# ///
+"""Caffe2 as the studies of 2018 and 2019 deployed with it: the module that _torch/ prints, exported from PyTorch 1.0.0
+by ONNX, and run by Caffe2, which comes with that PyTorch. It trains nothing here.
+
+PyTorch shares the process, which exports the model: memory is that of both.
+"""
+
+import io
+import os
+from collections import Counter
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+import onnx
+import torch
+from caffe2.python.onnx import backend
+
+from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks._common import on_torch
+from photofinish.frameworks._common.engine import Engine
+from photofinish.frameworks._common.execution import execute
+from photofinish.frameworks._torch import since
+from photofinish.frameworks._torch.source import native_source
+from photofinish.frameworks._torch.weights import places
+from photofinish.graph import Graph
+from photofinish.optimizers import Optimizer
+
+Exportable = Tuple[Any, Tuple[Any, ...]]  # a module and a batch
+
+since.fill(torch)
+
+
+class Present(torch.nn.Module):  # type: ignore[misc]
+    """A model without the outputs that only training has, which cannot be exported."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: Any) -> Any:
+        outputs = self.model(*inputs)
+        return tuple(each for each in outputs if each is not None) if isinstance(outputs, tuple) else outputs
+
+
+class Product(torch.nn.Module):  # type: ignore[misc]
+    """Of two inputs, element by element."""
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a * b
+
+
+class Contestant(Engine):
+    """Caffe2's own ONNX backend."""
+
+    title = "Caffe2"
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        if setup.regime == "matched":
+            on_torch.match(torch, setup.threads)
+
+    def facts(self) -> Dict[str, Any]:
+        return {"version": torch.__version__, "onnx_version": onnx.__version__, "device": "cpu",
+                "threads": os.environ.get("OMP_NUM_THREADS", "as Caffe2 chooses")}
+
+    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        super().build(graph, batch, optimizer)
+        self.module = execute(native_source(graph), "caffe2", graph).Model().eval()
+        self.places = places(graph)
+
+    def written(self, arrays: Arrays) -> Exportable:
+        tensors = self.module.state_dict()
+        with torch.no_grad():
+            for name, values in arrays.items():
+                place = self.places[name.split("/", 1)[1]]
+                tensors[place.path].copy_(torch.from_numpy(np.ascontiguousarray(place.native(values))))
+        return Present(self.module).eval(), tuple(map(torch.from_numpy, self.hold(self.zeros())))
+
+    def operation(self, name: str, inputs: Arrays, constants: Arrays) -> Exportable:
+        module: Any = Product()
+        for weight in constants.values():
+            module = torch.nn.Linear(*weight.shape, bias=False) if name == "matmul" else torch.nn.Conv2d(
+                weight.shape[1], weight.shape[0], weight.shape[2:], padding=1, bias=False)
+            values = np.ascontiguousarray(weight.T if name == "matmul" else weight)
+            module.weight = torch.nn.Parameter(torch.from_numpy(values))
+        return module.eval(), tuple(map(torch.from_numpy, self.hold(inputs)))
+
+    def load(self, model: Exportable) -> Any:
+        file = io.BytesIO()
+        try:
+            torch.onnx.export(*model, file)
+        except RuntimeError as error:
+            raise Unsupported("PyTorch {} does not export it to ONNX: {}".format(
+                torch.__version__, str(error).split("\n")[0])) from error
+        return backend.prepare(onnx.load_model_from_string(file.getvalue()))
+
+    def hold(self, arrays: Arrays) -> List[np.ndarray]:
+        """Integers as PyTorch's indices."""
+        return [np.ascontiguousarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
+                for values in arrays.values()]
+
+    def run(self, session: Any, batch: List[np.ndarray]) -> Any:
+        return session.run(batch)
+
+    def values(self, handle: Any) -> List[np.ndarray]:
+        return [np.asarray(each) for each in handle]
+
+    def evidence(self) -> Dict[str, Any]:
+        """The operators of the net that runs."""
+        return {"operators": dict(Counter(each.type for each in self.session.predict_net.op).most_common())}
