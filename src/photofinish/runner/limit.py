@@ -2,7 +2,7 @@
 
 A control group where we may make one: it counts pages in use, as the machine does when it runs out of them, and the
 kernel ends who exceeds it. Else RLIMIT_DATA: private memory that may be written, used or not; who asks for more is
-refused it, at somewhat smaller batches. RLIMIT_AS is of no use: frameworks reserve far more addresses than they fill.
+refused it, and says so. RLIMIT_AS is of no use: frameworks reserve far more addresses than they fill.
 """
 
 import resource
