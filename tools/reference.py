@@ -1,6 +1,7 @@
 """Writes the generated pages of docs/reference; a test checks that they are current.
 
-cli.md from the commands' own help, models.md from the zoo, layers.md from the vocabulary and the frameworks' tables.
+cli.md from the commands' own help, models.md from the zoo, layers.md from the vocabulary and the frameworks' tables,
+measures.md from the table of measures.
 """
 
 import inspect
@@ -13,6 +14,7 @@ import click
 
 from photofinish import environments, layers, support, vocabulary
 from photofinish.cli import listing, photofinish
+from photofinish.metrics import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 WIDTH = 100
@@ -37,6 +39,12 @@ OLD = """
 ## In old versions
 
 Where old versions that have been tried have a layer otherwise than the present one; the others are as above.
+"""
+
+
+MEASURES = """# Measures
+
+Made by `make docs` from the table of measures. Each is recorded raw and summed up anew whenever it is read.
 """
 
 
@@ -115,6 +123,12 @@ def _cell(found: support.Support) -> str:
     return f"{found.level}: {found.reason}"
 
 
+def measures() -> str:
+    """Every measure of a contender: what it is called, its unit, which way is better and how it is obtained."""
+    rows = [(each.title, each.unit, each.better, each.how) for each in METRICS.values()]
+    return MEASURES + "\n" + _table(("Measure", "Unit", "Better", "How"), rows)
+
+
 def _titles() -> list[str]:
     return [environments.frameworks()[name].title + (" (inference)" if support.tasks(name) == ("infer",) else "")
             for name in support.frameworks()]
@@ -128,7 +142,8 @@ def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return line(titles) + "|" + "---|" * len(titles) + "\n" + "".join(map(line, rows))
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli.md": commands, "models.md": models, "layers.md": kinds}
+PAGES: dict[str, Callable[[], str]] = {"cli.md": commands, "models.md": models, "layers.md": kinds,
+                                    "measures.md": measures}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():

@@ -4,20 +4,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from photofinish import models
-from photofinish.environments import TASKS, Choice
+from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import Outcome, Sweep
 from photofinish.runner.arrange import (
     check_tasks,
-    find_entries,
     make_case,
     make_training,
     one_of,
-    open_course,
     own_weights,
     training_source,
 )
@@ -33,10 +30,11 @@ from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.serving import ServeSession, make_load
 from photofinish.runner.session import Session, judged
 from photofinish.runner.sweep import Sweep as Passes
+from photofinish.runner.trial import trial
 from photofinish.stats import batches as stats_batches
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress, Skip
+from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress
 
 DEFAULT_STORE = Path(".photofinish")
 
@@ -221,25 +219,18 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
     """
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
     given = own_weights(weights, model, graph)
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener)
     certificates: list[Certificate] = []
-    failures = [_not_tried(each) for each in absent]
-
-    def record(task: str | None, kind: str, *records: Any) -> None:
-        if kind == "failures":
-            failures.extend(records)
-
-    with open_course(kept, {"train": case}, graph, optimizer, entries, record, seed, listener, timeout,
-                     given) as course:
-        notary = Notary(course, kept, recertify)
-        for number, entry in enumerate(entries, 1):
-            course.listener(Progress("certify", entry.name, entry.name, done=number - 1, total=len(entries)))
+    with trial(contenders, {"train": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
+               timeout=timeout, environments=environments, make_environments=make_environments, weights=given,
+               seed=seed) as tried:
+        course, notary = tried.course, Notary(tried.course, tried.store, recertify)
+        for number, entry in enumerate(course.entries):
+            course.listener(Progress("certify", entry.name, entry.name, done=number, total=len(course.entries)))
             try:
                 certificates.append(_certificate(course, notary, entry))
             except WorkerFailed as error:
                 course.failed(entry, error, 0, "certificate")
-    return Verification(case.model, graph.digest, tuple(certificates), tuple(failures))
+    return Verification(case.model, graph.digest, tuple(certificates), tuple(tried.failures))
 
 
 @dataclass(frozen=True)
@@ -265,17 +256,10 @@ def largest_batch(model: str, contenders: Sequence[str] = (), task: str = "train
     one_of("task", task, TASKS)
     fixed_batch(MAX, memory_limit, device)
     graph, case, chosen = make_case(model, None, shape, classes, optimizer, regime, device, threads)
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener, [task])
-    failures = [_not_tried(each) for each in absent]
-
-    def record(task: str | None, kind: str, *records: Any) -> None:
-        failures.extend(records)
-
-    with open_course(kept, {task: replace(case, task=task)}, graph, chosen, entries, record, 0, listener,
-                     timeout) as course:
-        found = Search(course, kept, limit_of(memory_limit, device), again).run()
-    return LargestBatches(case.model, graph.digest, task, found, tuple(failures))
+    with trial(contenders, {task: replace(case, task=task)}, graph, chosen, store or DEFAULT_STORE, listener=listener,
+               timeout=timeout, environments=environments, make_environments=make_environments, tasks=[task]) as tried:
+        found = Search(tried.course, tried.store, limit_of(memory_limit, device), again).run()
+    return LargestBatches(case.model, graph.digest, task, found, tuple(tried.failures))
 
 
 @dataclass(frozen=True)
@@ -303,22 +287,12 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
         raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
     pictures = images.find(Path(data), output.size("C"))
     given = own_weights(weights, model, graph)
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
-    entries, absent = find_entries(contenders, device, Choice.of(environments, make_environments), listener)
-    failures = [_not_tried(each) for each in absent]
-
-    def record(task: str | None, kind: str, *records: Any) -> None:
-        failures.extend(records)
-
     prepared = images.batches(pictures, graph.inputs[0][1], models.find(model).preparation, case.batch)
-    with open_course(kept, {"infer": case}, graph, optimizer, entries, record, 0, listener, timeout, given) as course:
-        found = Prediction(course).run(prepared, len(pictures))
+    with trial(contenders, {"infer": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
+               timeout=timeout, environments=environments, make_environments=make_environments, weights=given) as tried:
+        found = Prediction(tried.course).run(prepared, len(pictures))
     counted = judge_guesses(found, [each.label for each in pictures])
-    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(failures))
-
-
-def _not_tried(skip: Skip) -> Failure:
-    return Failure(skip.contender, "missing", skip.reason, phase="environment", command=skip.cure)
+    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures))
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:

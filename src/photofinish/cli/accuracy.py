@@ -53,9 +53,8 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
 def sheet(found: "Accuracies") -> "Document":
     """The accuracy of each contender, and why others could not be tried."""
     from photofinish.cli import output
-    from photofinish.render.document import Block, Note, Span
+    from photofinish.render.document import Block
     from photofinish.reports import accuracy
     blocks: list[Block] = [accuracy.table(found.contenders)] if found.contenders else []
-    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
-               for each in found.failures]
+    blocks += output.untried(found.failures)
     return output.sheet(found.model, f"first guesses on {found.images:,} images", *blocks)

@@ -56,9 +56,8 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
 def sheet(found: "LargestBatches") -> "Document":
     """The largest batch of each contender, and why others could not be tried."""
     from photofinish.cli import output
-    from photofinish.render.document import Block, Note, Span
+    from photofinish.render.document import Block
     from photofinish.reports import largest_batch
     blocks: list[Block] = largest_batch.blocks(found.contenders) if found.contenders else []
-    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
-               for each in found.failures]
+    blocks += output.untried(found.failures)
     return output.sheet(found.model, f"the largest batch that fits, {found.task}", *blocks)

@@ -2,15 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 
 from photofinish.cli.live import Watcher
 from photofinish.render import terminal
-from photofinish.render.document import Block, Document, Section
-from photofinish.values import Progress
+from photofinish.render.document import Block, Document, Note, Section, Span
+from photofinish.values import Failure, Progress
 
 
 def show(document: Document, full: bool = False) -> None:
@@ -25,6 +25,12 @@ def _console() -> Console:
 def sheet(title: str, subtitle: str, *blocks: Block) -> Document:
     """A short document of one section."""
     return Document(title, subtitle, title, (), (), (Section("", "", blocks),))
+
+
+def untried(failures: Iterable[Failure]) -> list[Block]:
+    """Why contenders could not be tried."""
+    return [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
+            for each in failures]
 
 
 @contextmanager

@@ -56,13 +56,12 @@ def command(model: str, contenders: tuple[str, ...], as_json: bool, quiet: bool,
 def sheet(found: "Verification") -> "Document":
     """Which contenders are certified, group by group, and why the others are not."""
     from photofinish.cli import output
-    from photofinish.render.document import Block, Note, Span
+    from photofinish.render.document import Block
     from photofinish.reports import certificate
     tried = tuple(each for each in found.certificates if not each.differences)
     blocks: list[Block] = [certificate.summary(tried)] if tried else []
     blocks += [certificate.reused(tried)] if any(each.reused for each in tried) else []
     blocks += [certificate.differences(each) for each in found.certificates if each.differences]
-    blocks += [Note((Span(each.contender, "contender"), f" could not be tried: {each.kind}: {each.message}"), "warning")
-               for each in found.failures]
+    blocks += output.untried(found.failures)
     word = "all contenders compute the same" if found.certified else "NOT certified"
     return output.sheet(found.model, f"{word} (graph {found.digest[:12]})", *blocks)

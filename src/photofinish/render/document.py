@@ -1,17 +1,14 @@
 """A report as a value: what is said, never how it is drawn. Reports make Documents, renderers draw them.
 
 Numbers stay numbers: a cell or a `Quantity` carries the raw figure and a hint (`duration`, `bytes`,
-`ratio`, ...), so every format chooses its own digits and CSV keeps them all.
+`ratio`, ...: `quantities.py` has them all), so every format chooses its own digits and CSV keeps them all. Renderers
+know hints, never measures. A `date` is a day as `datetime.date.toordinal` counts them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Union
-
-# What a number is. Renderers know hints, never metrics; `quantities.py` says how each is written.
-HINTS = ("text", "code", "contender", "duration", "bytes", "percent", "accuracy", "ratio", "count", "number",
-         "scientific", "rate", "check", "date")  # a date is a day as `datetime.date.toordinal` counts them
 
 
 @dataclass(frozen=True)
