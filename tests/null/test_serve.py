@@ -10,13 +10,16 @@ import pytest
 from photofinish import api
 from photofinish.cli import run
 from photofinish.errors import UsageError
+from photofinish.frameworks import AWAKE, Contestant, Setup
 from photofinish.measure.engine import Engine
 from photofinish.render import html
 from photofinish.render.quantities import plain
 from photofinish.reports import json as reports_json
 from photofinish.reports import verdict as verdict_report
-from photofinish.runner.arrange import tasks_of
+from photofinish.runner.answers import complaint
+from photofinish.runner.arrange import make_case, open_course, tasks_of
 from photofinish.runner.serving import arrivals
+from photofinish.store import Store
 from photofinish.values import Contender, Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -91,6 +94,23 @@ def test_nobody_is_served_before_he_comes() -> None:
     assert found["seconds"] == pytest.approx([0.01, 0.01]) and found["wall"] == pytest.approx(9.01)
 
 
+def test_a_contender_rests_until_the_moment_and_not_longer_than_it_must() -> None:
+    contestant = Contestant(Setup("none"))
+    moment = contestant.clock() + 3 * AWAKE
+    contestant.rest_until(moment)
+    assert contestant.clock() >= moment
+    contestant.rest_until(moment - 1000)  # a moment that is over is not waited for
+
+
+@pytest.mark.parametrize(("seconds", "service", "said"), [
+    ([0.1], [0.1], "1 latencies and 1 times"), ([0.1, 0.1], [0.1], "2 latencies and 1 times"),
+    ([0.1, -0.1], [0.1, 0.1], "-0.1"), ([0.1, 0.1], None, "lacks service")])
+def test_an_answer_that_makes_no_sense_is_told(seconds: list[float], service: list[float] | None, said: str) -> None:
+    reply = {"memory": 0, "device_memory": None, "seconds": seconds, "cpu": 0.1, "wall": 0.2, "faults": 0,
+             "foreign": None, "resume": 0.1, "loss": None, **({} if service is None else {"service": service})}
+    assert said in complaint("serve", {"queries": 2}, reply)
+
+
 def test_arrivals_are_the_same_for_the_same_seed() -> None:
     assert np.array_equal(arrivals(20, 50, (1, 2, 3)), arrivals(20, 50, (1, 2, 3)))
     assert not np.array_equal(arrivals(20, 50, (1, 2, 3)), arrivals(20, 50, (1, 2, 4)))
@@ -153,6 +173,13 @@ def test_it_stops_when_the_bound_is_decided(tmp_path: Path) -> None:
     (told,) = reports_json.race(missed)["contenders"]
     assert told["serving"]["claim"]["word"] == "MISSED" and len(missed.race.launches) == 2
     assert told["serving"]["expected_waiting"] is None
+
+
+@pytest.mark.parametrize(("task", "trains"), [("infer", False), ("serve", False), ("train", True), ("fit", True)])
+def test_an_optimizer_is_for_who_trains(tmp_path: Path, task: str, trains: bool) -> None:
+    graph, case, optimizer = make_case(MODEL, 1, None, None, "", "matched", "cpu", None)
+    with open_course(Store(tmp_path), {task: case}, graph, optimizer, [], lambda *records: None, 0) as course:
+        assert (course.build_arguments()["optimizer"] is not None) == trains
 
 
 def test_who_cannot_keep_up_is_told(tmp_path: Path) -> None:

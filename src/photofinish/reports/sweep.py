@@ -44,11 +44,13 @@ def document(results: Sequence[Result], bound: float | None = None, share: float
     """The report of the races of one sweep. `bound` is the latency in seconds that `share` of the steps should keep."""
     results = sorted(results, key=lambda each: each.race.case.batch)
     found = curves(results, bound, share)
-    first, case = results[0], results[0].race.case
-    sections = [_headline(results, found, bound, share), _failures(results), _throughput(results, found),
-                _latency(results, found, bound, share), _knees(found), _fastest(results), _certificate(results)]
+    case = results[0].race.case
+    sections = [_headline(results, found, bound, share), _throughput(results, found),
+                _latency(results, found, bound, share), _knees(found), _failures(results), _fastest(results),
+                _certificate(results)]
     if not brief:
-        sections += [audit.section(first), machine.section(first)]
+        probed = next((each for each in results if each.race.audit), results[0])
+        sections += [audit.section(probed), machine.section(probed)]
     what = TASKS[case.task]
     sizes = f"batches {', '.join(str(each.race.case.batch) for each in results)}"
     return Document(f"{case.model}, {what} by batch", describe(case).replace(f"batch {case.batch}", sizes, 1),
@@ -109,8 +111,15 @@ def _range(knee: Knee, last: int) -> str:
 
 
 def _failures(results: Sequence[Result]) -> Section:
-    blocks = [block for each in results for block in failures.section(each).blocks]
-    return Section("failures", "What failed", tuple(blocks))
+    """A line each; logs and commands are a click away."""
+    failed = [(each.race.case.batch, failure) for each in results for failure in each.race.failures]
+    if not failed:
+        return Section("failures", "", ())
+    columns = (Column("Contender", "contender"), Column("Batch", "count"), Column("Failed"), Column("Message"))
+    table = Table("failures", columns, tuple((contender(failure.contender), batch, Span(failure.kind, "bad"),
+                                              failure.message) for batch, failure in failed))
+    blocks = tuple(block for each in results for block in failures.section(each).blocks)
+    return Section("failures", "What failed", (table, Fold("Logs, and the commands that show it again", blocks)))
 
 
 def _throughput(results: Sequence[Result], found: Sequence[Curve]) -> Section:

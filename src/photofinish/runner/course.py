@@ -188,7 +188,10 @@ class Course:
         return {"framework": of.framework, **driver, "setup": setup, "sabotage": planted}
 
     def build_arguments(self) -> dict[str, Any]:
-        return {"graph": str(self.graph_file), "batch": self.case.batch, "optimizer": optimizer_json(self.optimizer)}
+        """An optimizer is for who trains: inference holds no slots, and may be of a single sample."""
+        trains = any(STEP_OF.get(task, task) == "train" for task in self.tasks)
+        return {"graph": str(self.graph_file), "batch": self.case.batch,
+                "optimizer": optimizer_json(self.optimizer) if trains else None}
 
     def weights_arguments(self) -> dict[str, Any]:
         return {"state": str(self.state_file), "batches": str(self.batches_file), "count": BATCHES}
