@@ -56,7 +56,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
          command: str | None = None, environments: Places = (), make_environments: bool | None = None, data: str = "",
          epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
-         seeds: int | None = None) -> Outcome:
+         seeds: int | None = None, energy: bool = True) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
@@ -66,7 +66,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `memory` the bytes that the contenders of a launch may hold together (half of the machine's otherwise): a larger
     field races in groups that share an anchor; `time_all` to time also those to the end that are more than 10 times
-    slower than the leader after the pilot; `recertify` to prove again what the store knows to be proven;
+    slower than the leader after the pilot; `energy` to measure joules where there is a sensor; `recertify` to prove
+    again what the store knows to be proven;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
     `resize` to see, too, what another batch size costs.
@@ -97,8 +98,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     with meet.course(races, graph, chosen, given, room) as course:
         course.resize = resize
         meet.tell_skips()
-        session = Session(course, meet.store, races, budget, precision, launches, time_all) if samples is None else \
-            EpochSession(course, meet.store, races, budget, samples, seeds or launches)
+        session = Session(course, meet.store, races, budget, precision, launches, time_all, energy) if samples is None \
+            else EpochSession(course, meet.store, races, budget, samples, seeds or launches)
         notary = Notary(course, meet.store, recertify) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)

@@ -159,13 +159,12 @@ def virtual(root: Path) -> str:
 
 
 def sensors(root: Path) -> dict[str, bool]:
-    """What could be measured beside time: hardware counters (perf) and energy (RAPL)."""
+    """What could be measured beside time: hardware counters (perf). Sensors of energy are in a room of their own."""
     devices = root / "sys/bus/event_source/devices"
     counters = any((devices / name / "events").is_dir() for name in ("cpu", "cpu_core", "armv8_pmuv3_0"))
     paranoid = _read(root / "proc/sys/kernel/perf_event_paranoid")
     allowed = paranoid is not None and (os.geteuid() == 0 or int(paranoid) <= 2)
-    energy = any(os.access(path, os.R_OK) for path in (root / "sys/class/powercap").glob("intel-rapl:*/energy_uj"))
-    return {"perf": counters and allowed, "energy": energy}
+    return {"perf": counters and allowed}
 
 
 def _read(path: Path) -> str | None:

@@ -30,5 +30,10 @@ METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("memory", "peak memory", "B", "lower", "peak resident set of the process"),
     Metric("device_memory", "peak device memory", "B", "lower", "the framework's own device allocator"),
     Metric("cpu_per_wall", "CPU used", "cores", "", "own CPU seconds over wall seconds in timed blocks"),
+    Metric("device_busy", "device busy", "share", "", "the driver's own samples over a run of several seconds"),
+    Metric("energy", "energy", "J", "lower", "the sensors' counters over a run of several seconds, per item"),
+    Metric("idle_energy", "idle energy", "J", "", "of that, idle power before the race times the time an item takes"),
+    Metric("net_energy", "energy less idle", "J", "lower", "energy less idle energy"),
+    Metric("power", "power", "W", "", "energy of such a run over its seconds"),
     Metric("faults_per_step", "page faults", "/step", "lower", "minor faults of the process over timed steps"),
 )}

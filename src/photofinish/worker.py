@@ -121,10 +121,14 @@ class Worker:
         from photofinish.measure import probes
         return {"probes": probes.run(self.contestant)}
 
-    def prove(self, folder: str, label: str, forward_only: bool = False) -> Dict[str, Any]:
-        """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`."""
+    def prove(self, folder: str, label: str, forward_only: bool = False, unit: float = 0.0,
+              draw: int = 0) -> Dict[str, Any]:
+        """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`; of a reference
+        that rounds what it computes with, those of one `draw` of roundings by `unit`."""
         from photofinish.measure import proof
-        written = proof.run(lambda: self.contestant, Path(folder), label, forward_only=forward_only)
+        from photofinish.measure.rounded import Rounded
+        contestant: Any = Rounded(self.contestant, unit, draw) if unit else self.contestant
+        written = proof.run(lambda: contestant, Path(folder), label, forward_only=forward_only)
         return {"written": written}
 
     def predict(self, inputs: str, outputs: str) -> Dict[str, Any]:

@@ -317,7 +317,7 @@ def test_classes_are_settable(command: Command) -> None:
 
 def test_the_doctor_says_what_is_here_and_how_noisy_it_is(command: Command) -> None:
     found = json.loads(command("doctor", "--json", "--seconds", "0.2").out)
-    assert set(found) == {"frameworks", "compiler", "machine", "measures", "noise", "advice"}
+    assert set(found) == {"frameworks", "compiler", "machine", "measures", "energy", "noise", "advice"}
     assert {each["name"] for each in found["frameworks"]} >= {"torch", "tensorflow"}
     text = command("doctor", "--seconds", "0.2")
     assert text.code == 0 and "What can be measured" in text.out and "Noise now" in text.out

@@ -226,11 +226,9 @@ def test_a_program_is_made_again_for_other_weights_and_of_what_inference_has(mod
             verb(batch)
 
 
-def test_bf16_computes_something_else_and_says_so() -> None:
+def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32() -> None:
     contestant, batch = built(SMALL, mode="bf16")
     eager, same = built(SMALL)
-    ((_, asked, found),) = contestant.differences()
-    assert (asked, found.partition(",")[0]) == ("float32", "bfloat16")
     for primitive in ("matmul", "conv"):
         assert audit._precision(probes.precision(contestant, primitive)) == "bfloat16"
     ours, exact = contestant.gradients(batch), eager.gradients(same)

@@ -33,6 +33,7 @@ from photofinish.vocabulary import (
     select,
     stochastic_depth,
 )
+from roundings import coarse
 
 
 def model(image: Tensor) -> Tensor:
@@ -175,24 +176,6 @@ def test_a_result_that_cannot_stand_is_refused_by_name(
     assert words in refused(earned)[group].worst
     text = json.dumps(to_json(earned), allow_nan=False)
     assert from_json(Certificate, json.loads(text)) == earned
-
-
-def rounding(bits: int) -> Callable[[np.ndarray], np.ndarray]:
-    def rounded(values: np.ndarray) -> np.ndarray:
-        fraction, exponent = np.frexp(values)
-        return np.ldexp(np.rint(np.ldexp(fraction, bits + 1)), exponent - bits - 1).astype(values.dtype)
-    return rounded
-
-
-def coarse(kind: type, bits: int) -> Callable[..., Any]:
-    """The rule of a layer on operands rounded to so many bits of mantissa, forward and backward."""
-    honest_rule, rounded = reference.RULES[kind], rounding(bits)
-
-    def rule(use: Any, *inputs: np.ndarray) -> Any:
-        use.parameters = {name: rounded(values) for name, values in use.parameters.items()}
-        result, pull = honest_rule(use, *map(rounded, inputs))
-        return result, lambda gradient: pull(rounded(gradient))
-    return rule
 
 
 @pytest.mark.parametrize("kind", [Conv, Linear])

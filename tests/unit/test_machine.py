@@ -40,7 +40,7 @@ def test_an_empty_machine_has_no_facts_and_breaks_nothing(tmp_path: Path) -> Non
     assert found["memory"] is None and found["clock"] is None and found["flags"] == []
     assert found["limits"] == {"cpus": None, "memory": None}
     assert found["frequency"] == {"governor": None, "turbo": None, "highest": None}
-    assert found["sensors"] == {"perf": False, "energy": False} and found["virtual"] == ""
+    assert found["sensors"] == {"perf": False} and found["virtual"] == ""
 
 
 def test_the_processor_is_the_first_one_listed(tmp_path: Path) -> None:

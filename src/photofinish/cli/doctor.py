@@ -12,6 +12,7 @@ from photofinish.cli import options
 
 if TYPE_CHECKING:
     from photofinish.render.document import Document
+    from photofinish.sensors import Absent, Sensor
 
 BUSY = 0.05  # foreign CPU share from which races take noticeably longer to decide
 UNSTEADY = 0.10  # the slowest twentieth of a fixed job this much above its median
@@ -37,14 +38,15 @@ def command(seconds: float, as_json: bool) -> None:
 
 def diagnose(seconds: float = 2.0) -> dict[str, Any]:
     """Everything doctor says, as plain data; takes `seconds`."""
-    from photofinish import machine
+    from photofinish import machine, sensors
     from photofinish.cli import listing
-    facts = machine.facts()
+    facts, counters = machine.facts(), sensors.survey()
     found = {
         "frameworks": [each for each in listing.frameworks() if each["name"] not in ("fake", "numpy")],
         "compiler": next((name for name in COMPILERS if shutil.which(name)), None),
         "machine": facts,
         "measures": measures(facts),
+        "energy": {name: energy(each) for name, each in counters.items()},
         "noise": {**machine.quietness(seconds / 2), **machine.jitter(seconds / 2)},
     }
     return {**found, "advice": list(advice(found))}
@@ -61,9 +63,16 @@ def measures(facts: dict[str, Any]) -> dict[str, str]:
         "peak memory by phase": "yes" if linux else "by process only: needs Linux",
         "page faults": "yes",
         "device memory": "yes" if facts["gpus"] else "no: no GPU that nvidia-smi lists",
-        "energy": "yes" if facts["sensors"]["energy"] or facts["gpus"] else "no: no readable RAPL counter and no GPU",
         "hardware counters": "yes" if facts["sensors"]["perf"] else "no: perf is hidden or not allowed",
     }
+
+
+def energy(found: "Sensor | Absent") -> dict[str, Any]:
+    """What one file of sensors has here: the domains it counts joules of, or the reason why none, and its cure."""
+    from photofinish.sensors import Absent
+    if isinstance(found, Absent):
+        return {"domains": [], "reason": found.reason, "cure": found.cure}
+    return {"domains": list(found.ranges), "reason": "", "cure": ""}
 
 
 def advice(found: dict[str, Any]) -> Iterator[str]:
@@ -77,6 +86,9 @@ def advice(found: dict[str, Any]) -> Iterator[str]:
                "photofinish env create NAME")
     if found["compiler"] is None:
         yield "No C++ compiler: torch:compile cannot run on the CPU. Install g++."
+    for each in found["energy"].values():
+        if each["cure"]:
+            yield f"Energy: {each['reason']}: {each['cure']}"
     if noise["foreign"] is not None and noise["foreign"] > BUSY:
         yield (f"Other programs use {noise['foreign']:.0%} of this machine: races take longer to decide. "
                "Stop them, or give a larger --budget.")
@@ -113,7 +125,9 @@ def sheet(found: dict[str, Any]) -> "Document":
             ("system", f"{facts['system']}, {facts['kernel']}, {facts['python']}, {facts['libc']}"),
             ("virtual", facts["virtual"] or "no"),
             ("frequency control", facts["frequency"]["governor"] or "not visible"))),
-        Heading("What can be measured"), Facts(tuple(found["measures"].items())),
+        Heading("What can be measured"), Facts((*found["measures"].items(), *(
+            (f"energy ({name})", f"yes: {', '.join(each['domains'])}" if each["domains"] else f"no: {each['reason']}")
+            for name, each in found["energy"].items()))),
         Heading("Noise now"), Facts((
             ("used by others", share["foreign"]), ("withheld by the host", share["steal"]),
             ("load average", None if noise["load_average"] is None else f"{noise['load_average']:.2f}"),

@@ -9,8 +9,9 @@ Python are for programs that this worker calls.
                                                         others it runs at once. The parity tests try the first layer
                                                         by layer, those of "seconds" on one graph of all layers, and
                                                         leave those of "minutes" to tests of the framework's own.
-    precisions = { bf16 = "bfloat16" }                  modes that compute in another precision than the race asks for:
-                                                        they are timed and compared with nobody.
+    precisions = { bf16 = ["bfloat16", "eager"] }       modes that compute in a coarser format than the race asks for,
+                                                        and the mode whose code each is: they are certified by that
+                                                        format's rounding, and in the other mode by float32's.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
@@ -88,11 +89,12 @@ class FrameworkInfo:
     the race's own folder of compile caches; `builds` maps the packages whose models the option `build` may name to what
     installs them; `recipes` are for other versions than the usual one; `imported` is what Python imports where that
     does not follow from the packages; `tasks` are those of a mode that has not all of them; `mode_devices` are those of
-    a mode that does not run on all, `precisions` of one that computes in another; `compiles` maps the modes that
-    compile for long to "seconds" or "minutes"; `variables` maps an option to its values that are variables of the
-    workers, and those to these; `language` is what runs its worker, "python" or "node"; `brings` what its packages
-    install beside themselves and its file imports (Keras comes with TensorFlow); `loops` maps a loop over a data set to
-    the mode whose steps it takes; `pipeline` are the options of the pipeline that feeds one."""
+    a mode that does not run on all, `precisions` the format of one that computes in a coarser one and the mode whose
+    code it is; `compiles` maps the modes that compile for long to "seconds" or "minutes"; `variables` maps an option to
+    its values that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
+    "node"; `brings` what its packages install beside themselves and its file imports (Keras comes with TensorFlow);
+    `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
+    that feeds one."""
 
     name: str
     title: str
@@ -106,7 +108,7 @@ class FrameworkInfo:
     imported: str = ""
     tasks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     mode_devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    precisions: dict[str, str] = field(default_factory=dict)
+    precisions: dict[str, tuple[str, str]] = field(default_factory=dict)
     compiles: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     language: str = "python"
@@ -227,7 +229,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own["options"].items()},
                              own.get("environment", {}), own.get("builds", {}),
                              tuple(_recipe(unmeasured, each) for each in own.get("recipes", ())),
-                             own.get("module", ""), _tasks(own), _mode_devices(own), own.get("precisions", {}),
+                             own.get("module", ""), _tasks(own), _mode_devices(own), _precisions(own),
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()})
@@ -276,6 +278,14 @@ def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     if not set(given) <= set(own["modes"]) or not named <= set(own["devices"]):
         raise ValueError(f"mode-devices says which of {', '.join(own['devices'])} a mode runs on, not {given}")
     return {mode: tuple(devices) for mode, devices in given.items()}
+
+
+def _precisions(own: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Raises ValueError."""
+    given = own.get("precisions", {})
+    if not {*given, *(exact for _, exact in given.values())} <= set(own["modes"]):
+        raise ValueError(f"precisions says of a mode its format and the mode whose code it is, not {given}")
+    return {mode: (form, exact) for mode, (form, exact) in given.items()}
 
 
 def _compiles(own: dict[str, Any]) -> dict[str, str]:

@@ -3,8 +3,9 @@
 # dependencies = ["numpy"]
 # [tool.photofinish]
 # title = "Fake (computes with the reference, tells the time it is told)"
-# modes = ["steady", "forward"]
+# modes = ["steady", "forward", "coarse"]
 # tasks = { forward = ["infer"] }
+# precisions = { coarse = ["bfloat16", "steady"] }
 # devices = ["cpu"]
 # [tool.photofinish.options]
 # step = []
@@ -16,6 +17,7 @@
 # item = []
 # fits = []
 # device = []
+# joules = []
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
@@ -23,19 +25,24 @@ It runs the whole house end to end with nothing installed. Options: `step` secon
 seconds more for each sample of its batch (an inference takes a third), `noise` and `launch` the standard deviations of
 log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
 holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out,
-`device` MiB that it says a device's allocator has, and twice as much at most. In mode forward it is an inference
-engine: it trains nothing.
+`device` MiB that it says a device's allocator has, and twice as much at most, `joules` what a training step spends (an
+inference a third), which a scripted sensor then counts. In mode forward it is an inference engine: it trains nothing.
+In mode coarse it computes with weights and inputs rounded to bfloat16, as mixed precision does.
 """
 
 import os
+from pathlib import Path
 from typing import Any, Dict, Optional, Set
 
 import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.frameworks.numpy import Pass
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
+
+SENSOR = "PHOTOFINISH_SENSOR"  # the folder in which it says what it spends
 
 
 class Contestant(Reference):
@@ -44,6 +51,7 @@ class Contestant(Reference):
     def __init__(self, setup: Setup) -> None:
         super().__init__(Setup("reference", {}, setup.device, setup.threads, setup.precision, setup.regime, setup.seed))
         self.trains = setup.mode != "forward"
+        self.coarse = setup.mode == "coarse"
         script = setup.options
         self.random = np.random.RandomState(int.from_bytes(os.urandom(4), "little"))
         self.noise = float(script.get("noise", "0.01"))
@@ -56,6 +64,8 @@ class Contestant(Reference):
         self.item = float(script.get("item", "0"))
         self.device_now = int(script["device"]) << 20 if "device" in script else None
         self.fits = int(script.get("fits", str(1 << 30)))
+        self.joules = float(script.get("joules", "0"))
+        self.spent, self.ledger = 0.0, "{}.joules".format(os.urandom(8).hex())
         self.now = 0.0
         self.clock = lambda: self.now
 
@@ -85,6 +95,15 @@ class Contestant(Reference):
     def rest_until(self, moment: float) -> None:
         self.now = max(self.now, moment)
 
+    def _forward(self, batch: Arrays, training: bool) -> Pass:
+        exact = self.parameters
+        if self.coarse:
+            self.parameters, batch = _rounded(exact), _rounded(batch)
+        try:
+            return super()._forward(batch, training)
+        finally:
+            self.parameters = exact
+
     def _refuse(self) -> None:
         if not self.trains:
             raise Unsupported("fake:forward runs inference only")
@@ -101,3 +120,16 @@ class Contestant(Reference):
         coming = 0.0 if size in self.compiled else self.compiling
         self.compiled.add(size)
         self.now += share * self.step_seconds * noise + coming
+        if self.joules and SENSOR in os.environ:
+            self.spent += share * self.joules
+            (Path(os.environ[SENSOR]) / self.ledger).write_text(repr(self.spent))
+
+
+def _rounded(arrays: Arrays) -> Arrays:
+    """Every float to the nearest bfloat16."""
+    return {name: _bfloat16(values) if values.dtype.kind == "f" else values for name, values in arrays.items()}
+
+
+def _bfloat16(values: np.ndarray) -> np.ndarray:
+    fraction, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(fraction, 8)), exponent - 8).astype(values.dtype))

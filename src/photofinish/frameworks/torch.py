@@ -3,9 +3,9 @@
 # dependencies = ["torch==2.13.0", "numpy"]
 # [tool.photofinish]
 # title = "PyTorch"
-# modes = ["eager", "compile", "max-autotune", "trace", "export", "bf16", "cudagraphs"]
-# tasks = { trace = ["infer"], export = ["infer"] }
-# precisions = { bf16 = "bfloat16" }
+# modes = ["eager", "compile", "max-autotune", "trace", "export", "bf16", "fp16", "cudagraphs"]
+# tasks = { trace = ["infer"], export = ["infer"], fp16 = ["infer"] }
+# precisions = { bf16 = ["bfloat16", "eager"], fp16 = ["float16", "eager"] }
 # mode-devices = { cudagraphs = ["cuda"] }
 # download = "209 MB"
 # disk = "990 MB"

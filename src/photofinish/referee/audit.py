@@ -29,12 +29,14 @@ class Topic:
     expected: Callable[[Case], str] = lambda case: ""
 
 
-def findings(probes: Probes, case: Case) -> tuple[Finding, ...]:
+def findings(probes: Probes, case: Case, formats: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
     """Every topic for every contender. In regime "matched" what differs from the case, or between
-    contenders, carries a warning."""
+    contenders, carries a warning. `formats` are those of contenders in a coarser one: of them that is asked."""
     found: list[Finding] = []
     for topic in TOPICS:
-        lines = [_finding(topic, contender, seen[topic.probe], case) for contender, seen in probes.items()]
+        lines = [_finding(topic, contender, seen[topic.probe],
+                          replace(case, precision=(formats or {}).get(contender, case.precision)))
+                 for contender, seen in probes.items()]
         found += _warned(lines) if case.regime == "matched" else lines
     found += _threads(probes, case)
     for part, how in RECORDS.items():
@@ -84,12 +86,13 @@ def _denormals(seen: Mapping[str, Any]) -> str:
     return f"{' and '.join(lost)} flushed to zero" if lost else "kept"
 
 
+EXACT = ("float32", "float64")  # what comes out of a coarser format is as the framework has it
 BITS_HOW = "products whose last mantissa bits are known, and random ones against float64"
 TOPICS = (
     Topic("matrix products", "matmul", BITS_HOW, _precision, lambda case: case.precision),
     Topic("convolutions", "conv", BITS_HOW, _precision, lambda case: case.precision),
     Topic("result type", "matmul", "the type of a matrix product's result", lambda seen: str(seen["dtype"]),
-          lambda case: case.precision),
+          lambda case: case.precision if case.precision in EXACT else ""),
     Topic("denormals", "denormals", "products near 1e-40", _denormals),
 )
 RECORDS = {"evidence": "seen in the framework's own records", "facts": "as the framework reports it, not probed"}

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from math import prod, sqrt
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from photofinish.layers import Attention, AveragePool, BatchNorm, Concat, MaxPoo
 from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind, was_forward_only
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
-from photofinish.referee.tolerance import FLOOR, INFINITE, NOISE, UNIT, Comparison, compare, response, size
+from photofinish.referee.tolerance import FLOAT32, INFINITE, UNIT, Comparison, Format, compare, response, size
 from photofinish.values import Certificate, Check
 
 SCALED = (AveragePool, Concat, MaxPool, Relu)  # what comes out is scaled, channel by channel, as what went in
@@ -30,8 +31,9 @@ Draws = Sequence[Mapping[str, Results]]  # [draw][exercise][tensor]; draw 0 is t
 
 
 def judge(folder: Path, label: str, contender: str, reference: str = "numpy float64",
-          versions: dict[str, str] | None = None) -> Certificate:
-    """Reads what `measure.proof.run` wrote for the reference and under `label`, and judges it.
+          versions: dict[str, str] | None = None, form: Format = FLOAT32, moved: Sequence[str] = ()) -> Certificate:
+    """Reads what `measure.proof.run` wrote for the reference and under `label`, and judges it. Of a coarse format the
+    reference's draws are what was written under the labels `moved`, and the contender has its plain one only.
 
     Raises FileNotFoundError when either has not run to its end.
     """
@@ -41,40 +43,55 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
     with ExitStack() as files:
         exact, own = ([_Opened(folder / side / f"draw{draw}", files) for draw in range(draws + 1)]
                       for side, draws in ((REFERENCE, plan.exact_draws), (label, plan.draws)))
+        if form is not FLOAT32:
+            exact, own = exact[:1] + [_Opened(folder / each / "draw0", files) for each in moved], own[:1]
         if was_forward_only(folder, label):
-            checks = certify_forward(exact, own)
+            checks = certify_forward(exact, own, form)
             return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
-                               plan.batch, seconds=about["seconds"], versions=versions or {}, forward_only=True)
-        checks, listed = certify(plan.graph, plan.batch, plan.optimizers, exact, own)
+                               plan.batch, seconds=about["seconds"], versions=versions or {}, forward_only=True,
+                               precision=form.name)
+        checks, listed = certify(plan.graph, plan.batch, plan.optimizers, exact, own, form)
         if plan.graph.random_nodes:
-            checks += (dropout.check(plan.graph, _Opened(folder / label, files)),)
+            checks += (dropout.check(plan.graph, _Opened(folder / label, files), form),)
         return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
                            plan.batch, listed, _curves(plan, own), _curves(plan, exact), about["seconds"],
-                           versions or {})
+                           versions or {}, precision=form.name)
 
 
 def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
-            contender: Draws) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
+            contender: Draws, form: Format = FLOAT32) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
     """All checks but dropout's, and the tensors that are listed rather than compared, with reasons."""
-    known = Parameters(graph, batch, reference[0]["training"])
+    known = Parameters(graph, batch, reference[0]["training"], form)
     comparisons = [each for exercise in ("inference", "training")
-                   for each in _exercise(exercise, reference, contender, known)]
+                   for each in _exercise(exercise, reference, contender, form, known)]
     listed = list(known.listed())
     for optimizer in optimizers:
-        comparisons.append(_free_run(optimizer, reference, contender))
+        comparisons.append(_free_run(optimizer, reference, contender, form))
         for step in FORCED:
             exercise = f"{kind(optimizer)}-step{step}"
-            comparisons += _exercise(exercise, reference, contender, known)
+            comparisons += _exercise(exercise, reference, contender, form, known)
             comparisons += _updates(exercise, step, optimizer, reference, contender, known, listed)
     groups = dict.fromkeys(each.group for each in comparisons)
     checks = (_check(group, [each for each in comparisons if each.group == group]) for group in groups)
     return tuple(checks), tuple(listed)
 
 
-def certify_forward(reference: Draws, contender: Draws) -> tuple[Check, ...]:
+def certify_forward(reference: Draws, contender: Draws, form: Format = FLOAT32) -> tuple[Check, ...]:
     """The one check of a contender that runs inference alone: every output, by the same rule."""
-    comparisons = list(_exercise("inference", reference, contender))
+    comparisons = list(_exercise("inference", reference, contender, form))
     return (_check(comparisons[0].group, comparisons),)
+
+
+def resting_on(exact: Certificate, coarse: Certificate) -> Certificate:
+    """The certificate of a mode of a coarser format, as good as that of the mode whose code it is: what lies below the
+    format's rounding (an epsilon, a momentum) only the latter sees."""
+    if exact.differences:
+        return replace(coarse, passed=False, differences=exact.differences, exact=exact.contender)
+    worst = max(exact.checks, key=lambda check: check.error / (check.allowed or INFINITE))
+    whole = Check(f"everything in {exact.precision}, as {exact.contender}", sum(each.tensors for each in exact.checks),
+                  worst.error, worst.allowed, exact.passed, worst.worst)
+    return replace(coarse, passed=coarse.passed and exact.passed, checks=(whole, *coarse.checks),
+                   exact=exact.contender)
 
 
 def hangs_on_free_runs(certificate: Certificate) -> bool:
@@ -87,17 +104,18 @@ def hangs_on_free_runs(certificate: Certificate) -> bool:
 class Parameters:
     """What the rule must know of each parameter.
 
-    `faint` are those whose exact gradient is zero or below float32 noise: they cannot be compared on their
+    `faint` are those whose exact gradient is zero or below the format's noise: they cannot be compared on their
     own scale, so they are bounded on that of the layer's largest gradient. `undone` are the parameters of BatchNorms
     that only other BatchNorms read, which take out their common factor, and behind a max-pool the shift as well: their
     gradient is what is left of terms that cancel, so its rounding is that of the layer before (the value here), whose
     gradient is made of the same terms.
     """
 
-    def __init__(self, graph: Graph, batch: int, training: Results) -> None:
+    def __init__(self, graph: Graph, batch: int, training: Results, form: Format = FLOAT32) -> None:
+        self.form = form
         self.owners = {name: [node for node in graph.nodes if name in dict(node.parameters).values()]
                        for name in graph.parameters}
-        self.rounding = {name: FLOOR * sqrt(batch * sum(_positions(graph, node) for node in nodes))
+        self.rounding = {name: form.of_sum(batch * sum(_positions(graph, node) for node in nodes))
                          for name, nodes in self.owners.items()}
         self.lost = {name: why for why, reader in LOST for name, nodes in self.owners.items()
                      if name.endswith(".bias") and all(node.name in _only_read_by(graph, *reader) for node in nodes)}
@@ -105,7 +123,7 @@ class Parameters:
                                    if name.startswith("output/")), default=0.0)
         self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
         self.undone = _undone(graph)
-        self.faint = {name for name in graph.parameters if self.gradients[name] <= NOISE * self._loudest(name)}
+        self.faint = {name for name in graph.parameters if self.gradients[name] <= form.noise * self._loudest(name)}
 
     def siblings(self, name: str) -> set[str]:
         """The parameters of the same layers."""
@@ -119,7 +137,7 @@ class Parameters:
         """
         if name in self.faint:
             scale = max(size(results[f"{part}/{other}"]) for other in self.siblings(name))
-            return max(self.rounding[name], NOISE) * scale, scale
+            return max(self.rounding[name], self.form.cancelled) * scale, scale
         scale = size(results[f"{part}/{name}"])
         terms = max(scale, size(results[f"{part}/{self.undone[name]}"])) if name in self.undone else scale
         return self.rounding[name] * terms * (2 if part == "moment2" else 1), scale
@@ -170,7 +188,7 @@ def _undone(graph: Graph) -> dict[str, str]:
             if maker and "weight" in dict(maker.parameters) for _, name in node.parameters}
 
 
-def _exercise(exercise: str, reference: Draws, contender: Draws,
+def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,
               known: Parameters | None = None) -> Iterable[Comparison]:
     """Every tensor of an exercise but the updates of parameters; `known` where there are gradients or a loss."""
     expected = reference[0][exercise]
@@ -185,7 +203,7 @@ def _exercise(exercise: str, reference: Draws, contender: Draws,
         else:
             scale = size(expected[name])
             # a cross entropy is the small difference of large logits, whose rounding it keeps
-            floor = FLOOR * max(scale, known.largest_output if known and name == "loss" else 0.0)
+            floor = form.floor * max(scale, known.largest_output if known and name == "loss" else 0.0)
         yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
 
 
@@ -200,11 +218,11 @@ def _labels(exercise: str) -> tuple[str, str]:
     return what, step
 
 
-def _free_run(optimizer: Optimizer, reference: Draws, contender: Draws) -> Comparison:
+def _free_run(optimizer: Optimizer, reference: Draws, contender: Draws, form: Format) -> Comparison:
     exercise = kind(optimizer) + "-free"
     losses = np.asarray(reference[0][exercise]["loss"])
     rounding = np.mean([_coefficient_rounding(optimizer, step) for step in range(1, STEPS + 1)])
-    floor = FLOOR * size(losses) + float(rounding * np.ptp(losses))
+    floor = form.floor * size(losses) + float(rounding * np.ptp(losses))
     exact = [each for each in reference if exercise in each]  # the first draws, or all if they were asked for
     return _compare(f"{FREE} ({kind(optimizer)})", "loss", exercise, exact, contender, floor, size(losses))
 

@@ -9,22 +9,24 @@ import numpy as np
 from photofinish.graph import Graph
 from photofinish.layers import StochasticDepth
 from photofinish.measure.proof import COPIES, DROPOUT_STEPS, dropout_graph, random_layers
-from photofinish.referee.tolerance import INFINITE, UNIT, Comparison, size
+from photofinish.referee.tolerance import FLOAT32, INFINITE, UNIT, Comparison, Format, size
 from photofinish.values import Check
 
 SIGMAS = 5.0  # an honest rate lies beyond so many standard deviations once in two million tries
 SAME = 4 * UNIT  # a product by 1 / (1 - rate) in float32
 MASKED = 1e-4  # a gradient through another mask is off by about its own size
+# In a coarse format: what comes in, the factor and what comes out are each rounded; a gradient has some more of these.
+SAME_ROUNDINGS, MASKED_ROUNDINGS = 3, 8
 
 Results = Mapping[str, np.ndarray]
 
 
-def check(graph: Graph, exercises: Mapping[str, Results]) -> Check:
+def check(graph: Graph, exercises: Mapping[str, Results], form: Format = FLOAT32) -> Check:
     """Judges the exercises "dropout-*" of `measure.proof`; the figures are those of the worst comparison."""
     steps = [exercises[f"dropout-step{step}"] for step in range(DROPOUT_STEPS)]
     inference, given, losses = (exercises["dropout-" + name] for name in ("inference", "given", "losses"))
     if all(np.isfinite(each[name]).all() for each in (*steps, inference, losses) for name in each):
-        comparisons = list(_compare(graph, steps, inference, given, losses["loss"]))
+        comparisons = list(_compare(graph, steps, inference, given, losses["loss"], form.stored))
     else:
         comparisons = [_part("a result is not finite", INFINITE, 0.0)]
     worst = max(comparisons, key=lambda each: each.badness)
@@ -33,7 +35,8 @@ def check(graph: Graph, exercises: Mapping[str, Results]) -> Check:
 
 
 def _compare(graph: Graph, steps: Sequence[Results], inference: Results, given: Results,
-             losses: np.ndarray) -> Iterable[Comparison]:
+             losses: np.ndarray, stored: float) -> Iterable[Comparison]:
+    same, masked = max(SAME, SAME_ROUNDINGS * stored), max(MASKED, MASKED_ROUNDINGS * stored)
     hidden, *dropped, _ = dropout_graph(graph).outputs
     for number, layer in enumerate(random_layers(graph)):
         rate, kind = layer.rate, f"{type(layer).__name__}({layer.rate})"  # type: ignore[attr-defined]
@@ -41,10 +44,10 @@ def _compare(graph: Graph, steps: Sequence[Results], inference: Results, given: 
         masks = {name: [step["output/" + name] != 0 for step in steps] for name in names}
         for name in names:
             drift = np.subtract(inference["output/" + name], inference["output/" + hidden])
-            yield _part(f"{kind} changes inference", size(drift), SAME * size(inference["output/" + hidden]))
+            yield _part(f"{kind} changes inference", size(drift), same * size(inference["output/" + hidden]))
             for step, mask in zip(steps, masks[name], strict=True):
                 survivors = step["output/" + name][mask] / np.float64(step["output/" + hidden][mask])
-                yield _part(f"{kind} scaling", float(np.abs(survivors * (1 - rate) - 1).max(initial=0.0)), SAME)
+                yield _part(f"{kind} scaling", float(np.abs(survivors * (1 - rate) - 1).max(initial=0.0)), same)
             if isinstance(layer, StochasticDepth):
                 torn = np.mean([mask.any(axis=1) != mask.all(axis=1) for mask in masks[name]])
                 yield _part(f"{kind} tears samples apart", float(torn), 0.0)
@@ -57,7 +60,7 @@ def _compare(graph: Graph, steps: Sequence[Results], inference: Results, given: 
     for step in steps:
         expected = _gradient(graph, step, given)
         error = size(np.subtract(step["gradient/hidden.weight"], expected))
-        yield _part("the gradient passes another mask", error, MASKED * size(expected))
+        yield _part("the gradient passes another mask", error, masked * size(expected))
     yield _part("train_step repeats a loss", float(len(losses) - len(np.unique(losses))), 0.0)
 
 

@@ -3,12 +3,14 @@
 A result is accepted when it lies as close to the exact one as results do whose inputs and weights were
 moved by a few units in the last place: the float32 contender's own response to that move (its self-noise,
 which also holds its rounding), or the exact function's. A contender that computes in less than float32
-cannot vouch for itself: its self-noise counts up to CAP times the exact response. See
-docs/concepts/certificate.md for the reasons and the measured head-room.
+cannot vouch for itself: its self-noise counts up to CAP times the exact response. What computes in a coarser format
+on purpose is judged by that format's own rounding (`FORMATS`). See docs/concepts/certificate.md for the reasons and the
+measured head-room.
 """
 
 import sys
 from dataclasses import dataclass
+from math import sqrt
 from typing import Sequence
 
 import numpy as np
@@ -19,8 +21,39 @@ UNIT = 2.0 ** -23  # one unit in the last place of float32, relative
 NOISE = ULPS * UNIT  # the move of the perturbed draws
 FLOOR = 4 * UNIT  # rounding of a result that the move happens not to disturb; of a sum, times sqrt(terms)
 KINKS = 2.0  # times the exact response: rounding may tip two ReLUs over that the draws tipped one at a time
+SMALL_INPUTS = 8.0  # an eighth in root mean square
 CAP = 4.0  # measured for float32: self-noise is 0.9 to 1.2 times the exact response
 INFINITE = sys.float_info.max  # the error of what cannot be compared; JSON has no infinity
+
+
+@dataclass(frozen=True)
+class Format:
+    """The rounding that results are judged by: `noise`, the relative move of the reference's draws; `floor`, what is
+    allowed in any case to a result that no move disturbs; `stored`, the rounding of each value that a sum in float32
+    is made of; `cancelled`, what is left of a gradient that is exactly zero, on the scale of its layer's loudest."""
+
+    name: str
+    noise: float
+    floor: float
+    stored: float
+    cancelled: float
+
+    def of_sum(self, terms: int) -> float:
+        """The relative error of a sum of so many terms, kept in float32."""
+        return self.stored + FLOOR * sqrt(terms)
+
+
+def coarse(name: str, bits: int) -> Format:
+    """A format with so many explicit bits of mantissa: everything is one rounding to nearest, half a unit in the last
+    place. What cancels is a sum of rounded terms, and the loudest gradient one of these times inputs, which may be
+    small."""
+    unit = 2.0 ** -(bits + 1)
+    return Format(name, unit, unit, unit, SMALL_INPUTS * unit)
+
+
+FLOAT32 = Format("float32", NOISE, FLOOR, 0.0, NOISE)
+FORMATS = {each.name: each for each in (
+    FLOAT32, coarse("bfloat16", 7), coarse("float16", 10), coarse("TF32", 10))}
 
 
 @dataclass(frozen=True)
@@ -68,5 +101,6 @@ def compare(group: str, tensor: str, reference: Sequence[np.ndarray], contender:
     if not all(np.all(np.isfinite(each)) for each in contender):
         return Comparison(group, tensor + " (not finite)", INFINITE, 0.0, scale)
     exact_response = response(reference)
-    allowed = max(floor, KINKS * exact_response, min(response(contender), CAP * exact_response))
+    own_response = response(contender) if len(contender) > 1 else 0.0  # a coarse format's draws are the reference's
+    allowed = max(floor, KINKS * exact_response, min(own_response, CAP * exact_response))
     return Comparison(group, tensor, size(np.subtract(plain, exact, dtype=np.float64)), allowed, scale)

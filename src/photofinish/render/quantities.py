@@ -14,6 +14,7 @@ _UNTOLD = "no telling yet"
 
 _DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_ENERGIES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 _MINUTE = 60.0
 NO_TELLING = 100.0  # times that the ends of an interval are apart where it says nothing of the figure
 _POSITIVE = ("duration", "ratio", "rate")  # figures of which that can be said
@@ -60,6 +61,11 @@ def _bytes(value: float) -> str:
     return f"{digits(value / size)} {name}"
 
 
+def _energy(value: float) -> str:
+    size, name = _unit(value, _ENERGIES)
+    return f"{digits(value / size)} {name}" if value else "0 J"
+
+
 def _percent(value: float) -> str:
     decimals = min(2, _decimals(100 * value, 2))
     return f"{100 * value:,.{decimals}f}".removesuffix(".0") + " %"
@@ -80,6 +86,7 @@ def _check(value: float) -> str:
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "duration": duration,
     "bytes": _bytes,
+    "energy": _energy,
     "percent": _percent,
     "accuracy": lambda value: f"{100 * value:.1f} %",
     "ratio": _ratio,
@@ -155,7 +162,7 @@ def _numbers(value: Cell) -> list[float]:
 
 def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -> tuple[float, str, int] | None:
     units = {"duration": _DURATIONS[3:], "bytes": _BYTES, "ratio": ((1.0, TIMES),), "rate": ((1.0, " /s"),),
-             "number": ((1.0, ""),)}.get(hint)
+             "number": ((1.0, ""),), "energy": _ENERGIES}.get(hint)
     positive = [abs(each) for each in numbers if each]
     if units is None or not positive or max(positive) > 1000 * min(positive):
         return None

@@ -21,6 +21,9 @@ def section(result: Result) -> Section:
         *listed(sorted({each.reference for each in certificates if each.reference} or {"none was needed"})),
         f", batch {certificates[0].batch}). A group passes when its worst error is no more than float32 itself makes "
         "in that contender; errors are root mean square, relative to the reference."))]
+    blocks += [Note((contender(each.contender), f" is certified at {each.precision}: its code is proven in float32 "
+                     "(as ", contender(each.exact), "), its results by what the reference makes of values rounded to "
+                     f"{each.precision}.")) for each in certificates if each.exact]
     if wrong:
         blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
     blocks += [differences(each) for each in certificates if each.differences]
@@ -83,7 +86,9 @@ def _line(certificate: Certificate) -> tuple[Cell, ...]:
 
 
 def _scope(certificate: Certificate) -> str:
-    return " (forward only)" if certificate.forward_only else ""
+    scopes = [*(["forward only"] if certificate.forward_only else []),
+              *([f"at {certificate.precision}"] if certificate.exact else [])]
+    return f" ({', '.join(scopes)})" if scopes else ""
 
 
 def summary(certificates: tuple[Certificate, ...]) -> Table:

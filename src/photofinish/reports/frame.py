@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from photofinish.reports.reading import phase_seconds
 from photofinish.stats.batches import SHARES, Point, curves
+from photofinish.stats.energy import consumption
 from photofinish.values import Estimate, Result
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def standings(results: Sequence[Result]) -> pandas.DataFrame:
 def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     for result in results:
         race, phases = result.race, phase_seconds(result)
+        energy = {each.contender: each for each in consumption(race)}
         for each in result.standings:
             yield {
                 "race": race.id, "model": race.case.model, "task": race.case.task, "contender": each.contender,
@@ -69,6 +71,8 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
                 **_three("throughput", each.throughput),
                 "cpu_per_wall": each.cpu_per_wall, "faults_per_step": each.faults_per_step, "memory": each.memory,
                 "spread": each.spread, "failure": each.failure.kind if each.failure else None,
+                **_three("joules", energy[each.contender].joules if each.contender in energy else None),
+                **_three("net_joules", energy[each.contender].net if each.contender in energy else None),
                 **{f"phase_{name.replace(' (cold)', '_cold')}": seconds
                    for name, seconds in phases.get(each.contender, {}).items()},
             }

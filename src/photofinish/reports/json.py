@@ -14,11 +14,22 @@ from typing import Any
 from photofinish.environments import TASKS
 from photofinish.render.quantities import plain
 from photofinish.reports import verdict
-from photofinish.reports.reading import memory_bytes, of_task, phase_seconds
+from photofinish.reports.reading import formats, memory_bytes, of_task, phase_seconds
+from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
 from photofinish.stats.serving import served
-from photofinish.values import Accuracy, Certificate, Estimate, Failure, LargestBatch, Result, Standing, to_json
+from photofinish.values import (
+    Accuracy,
+    Certificate,
+    Consumption,
+    Estimate,
+    Failure,
+    LargestBatch,
+    Result,
+    Standing,
+    to_json,
+)
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "study", "claims", "sweep", "history",
            "bisect")
@@ -62,6 +73,7 @@ def race(result: Result) -> dict[str, Any]:
         "resizes": to_json(raw.resizes),
         "largest_batch": to_json(raw.largest),
         "launches": to_json(raw.launches),
+        "metering": to_json(raw.metering),
         "machine": raw.machine,
     })
 
@@ -110,6 +122,8 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "name": certificate.contender,
         "passed": certificate.passed,
         "forward_only": certificate.forward_only,
+        "precision": certificate.precision,
+        "exact": certificate.exact,
         "created": certificate.created,
         "reused": certificate.reused,
         "reference": certificate.reference,
@@ -128,8 +142,11 @@ def certified(certificate: Certificate) -> dict[str, Any]:
 
 def _contenders(result: Result) -> list[dict[str, Any]]:
     phases, memory, serving = phase_seconds(result), memory_bytes(result), _serving(result)
+    energy = {each.contender: each for each in consumption(result.race)}
+    coarse = formats(result)
     return [{
         "name": each.contender,
+        "precision": coarse.get(each.contender, result.race.case.precision),
         "place": each.place,
         "tie_group": each.tie_group,
         "seconds_per_step": estimated(each.time) if result.race.case.task in TASKS else None,
@@ -143,6 +160,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "held_by_phase": _keys({phase: to_json(look) for look in result.race.memory if look.contender == each.contender
                                 and (phase := of_task(look.phase, result.race.case.task))}),
         "cpu_per_wall": each.cpu_per_wall,
+        "energy": _energy(energy.get(each.contender)),
         "faults_per_step": each.faults_per_step,
         "spread": each.spread,
         "epochs": [to_json(epoch) for epoch in result.race.epochs if epoch.contender == each.contender],
@@ -160,6 +178,13 @@ def _serving(result: Result) -> dict[str, dict[str, Any]]:
         "offered": each.offered, "waiting": each.waiting, "expected_waiting": each.expected,
         "latency": {f"p{100 * share:g}": estimated(estimate) for share, estimate in each.latencies.items()},
         "claim": to_json(each.claim)} for each in served(result.race)}
+
+
+def _energy(found: Consumption | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"joules": estimated(found.joules), "idle": found.idle, "net": estimated(found.net), "watts": found.watts,
+            "launches": found.launches, "foreign": found.foreign, "device_busy": found.busy}
 
 
 def _in_order(result: Result) -> list[Standing]:

@@ -10,6 +10,7 @@ from photofinish.reports import (
     audit,
     certificate,
     distribution,
+    energy,
     epochs,
     failures,
     largest_batch,
@@ -18,6 +19,7 @@ from photofinish.reports import (
     machine,
     memory,
     phases,
+    precision,
     serving,
     standings,
     total_time,
@@ -31,6 +33,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "verdict": verdict.section,
     "failures": failures.section,
     "standings": standings.section,
+    "precision": precision.section,
     "serving": serving.section,
     "largest-batch": largest_batch.section,
     "learning": learning.section,
@@ -38,6 +41,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "total-time": total_time.section,
     "phases": phases.section,
     "memory": memory.section,
+    "energy": energy.section,
     "warm-up": warm_up.section,
     "distribution": distribution.section,
     "losses": losses.section,
@@ -47,8 +51,8 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "serving", "largest-batch", "learning", "epochs", "total-time",
-         "certificate")
+BRIEF = ("verdict", "failures", "standings", "precision", "serving", "largest-batch", "learning", "epochs",
+         "total-time", "energy", "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:

@@ -127,6 +127,14 @@ def certified(result: Result) -> set[str]:
     return {name for name in result.race.contenders if passed & {name, name.partition("#")[0]}}
 
 
+def formats(result: Result) -> dict[str, str]:
+    """Contender -> the format by whose rounding it is certified, of those in a coarser one than the race."""
+    found = {each.contender: each.precision for each in result.race.certificates
+             if each.precision != result.race.case.precision}
+    return {name: found[original] for name in result.race.contenders
+            if (original := name if name in found else name.partition("#")[0]) in found}
+
+
 def attributed(result: Result, warnings: Iterable[str]) -> list[Text]:
     """Each warning once; one that names no contender is led by those whose audit gave it."""
     told: list[Text] = []

@@ -18,8 +18,18 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import tells
-from photofinish.reports.reading import between, contender, interval, listed, measure, ranked, without_empty
-from photofinish.values import Result, Standing
+from photofinish.reports.reading import (
+    between,
+    certified,
+    contender,
+    formats,
+    interval,
+    listed,
+    measure,
+    ranked,
+    without_empty,
+)
+from photofinish.values import Result, Standing, Verdict
 
 
 def section(result: Result) -> Section:
@@ -51,7 +61,7 @@ def _grouping(result: Result) -> Text:
 
 def table(result: Result) -> Table:
     ranking = ranked(result)
-    columns = (Column("Place"), Column("Contender", "contender"),
+    columns = (Column("Place"), Column("Contender", "contender"), Column("Certified at"),
                Column(f"{_title(result)}, 95 % interval", "duration"),
                Column(f"{result.race.case.unit.capitalize()} /s", "number"), Column("Time over fastest", "ratio"),
                Column("Tie group", "count"), Column("CPU cores used", "number"),
@@ -66,9 +76,10 @@ def table(result: Result) -> Table:
 
 
 def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:
-    return (place(result, standing), contender(standing.contender), interval(standing.time),
+    return (place(result, standing), contender(standing.contender), _format(result, standing.contender),
+            interval(standing.time),
             standing.throughput.value if standing.throughput else None,
-            _over(result, ranking[0].contender, standing.contender) if ranking else None,
+            over_leader(result, standing.contender),
             1 + standing.tie_group if standing.tie_group is not None and len(ranking) > 2 else None,
             standing.cpu_per_wall, standing.faults_per_step, standing.memory, standing.spread)
 
@@ -81,6 +92,18 @@ def place(result: Result, standing: Standing) -> Cell:
         return None
     shared = sum(each.place == standing.place for each in result.standings) > 1
     return f"{standing.place}=" if shared else str(standing.place)
+
+
+def _format(result: Result, name: str) -> str | None:
+    """The format of its certificate, told where not all have the same."""
+    coarse = formats(result)
+    return coarse.get(name, result.race.case.precision if name in certified(result) else None) if coarse else None
+
+
+def over_leader(result: Result, name: str) -> Interval | float | None:
+    """The contender's time over that of the fastest, where there is one."""
+    ranking = ranked(result)
+    return _over(result, ranking[0].contender, name) if ranking else None
 
 
 def _over(result: Result, leader: str, name: str) -> Interval | float | None:
@@ -112,11 +135,17 @@ def _point(name: str, over: Interval | float) -> Series:
 def pairs(result: Result) -> Table:
     """Every verdict: ratio = seconds(b) / seconds(a), above 1 where a is faster."""
     columns = (Column("a", "contender"), Column("b", "contender"), Column("Seconds of b over a", "ratio"),
-               Column("a is"), Column("Launches", "count"), Column("More time to decide", "duration"),
-               Column("Reason"))
+               Column("a is"), Column("Certified at"), Column("Launches", "count"),
+               Column("More time to decide", "duration"), Column("Reason"))
     rows = tuple((contender(each.a), contender(each.b), _ratio(each.ratio, each.low, each.high), each.verdict,
-                  each.launches, each.seconds_to_decide or None, each.reason) for each in result.verdicts)
+                  _formats(result, each), each.launches, each.seconds_to_decide or None, each.reason)
+                 for each in result.verdicts)
     return without_empty(Table("pairs", columns, rows))
+
+
+def _formats(result: Result, verdict: Verdict) -> str | None:
+    both = [_format(result, name) for name in (verdict.a, verdict.b)]
+    return " and ".join(dict.fromkeys(each for each in both if each)) or None
 
 
 def _ratio(value: float | None, low: float | None, high: float | None) -> Interval | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
 from photofinish.reports import learning, serving
-from photofinish.reports.reading import attributed, between, certified, contender, listed, ranked, timed
+from photofinish.reports.reading import attributed, between, certified, contender, formats, listed, ranked, timed
 from photofinish.stats.curves import missed
 from photofinish.values import Result, Standing, Straggler, Verdict
 
@@ -124,8 +126,15 @@ def _proof(result: Result) -> Text:
     ranking = [each.contender for each in ranked(result)]
     if set(ranking) <= certified(result):
         everyone = "both" if len(ranking) == 2 else f"all {len(ranking)}"
-        return (f"; {everyone} were proven to compute the same thing.",)
+        return (f"; {everyone} were proven to compute the same thing", *_labels(result, ranking), ".")
     return ("; that they compute the same thing was not proven.",)
+
+
+def _labels(result: Result, ranking: Sequence[str]) -> Text:
+    """Who is certified at a coarser format than the race's, at which alone it computes the same."""
+    coarse = formats(result)
+    told = [Span(f"{name} certified at {coarse[name]}", "strong") for name in ranking if name in coarse]
+    return (", ", *listed(told)) if told else ()
 
 
 def _details(result: Result) -> tuple[Text, ...]:

@@ -3,9 +3,10 @@ interpreters, the environment that workers are started in, and where records go.
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import Watchdog, mark_of
+from photofinish.sensors import Meter
 from photofinish.values import SERVE, Case, Contender, Failure, Progress
 from photofinish.weights import Arrays, initial_state
 
@@ -61,6 +63,17 @@ class Entry:
     def forward_only(self) -> bool:
         """True if it trains nothing: then inference is all that is proven."""
         return "train" not in self.tasks
+
+    @property
+    def coarse(self) -> tuple[str, "Entry"] | None:
+        """Of a mode that computes in a coarser format than the race asks for: that format, and the same contender in
+        the mode whose code it is, which does not."""
+        found = self.home.framework.precisions.get(self.stepping.mode)
+        if found is None:
+            return None
+        precision, exact = found
+        return precision, replace(self, contender=replace(self.stepping, mode=exact, copy=1),
+                                  tasks=self.home.framework.tasks_of(exact))
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,7 @@ class Course:
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
     resize: bool = False  # whether the rehearsal also tries another batch size
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
+    meter: Meter | None = None  # of energy, where there is one and it is asked for
 
     def __post_init__(self) -> None:
         self.rooms = pack(self.folder / "worker")
@@ -156,15 +170,22 @@ class Course:
 
     def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
         """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
-        mark = mark_of(f"{self.folder.name}-{launch}-{self.entries.index(entry)}")
+        mark = mark_of(f"{self.folder.name}-{launch}-{self.place(entry)}")
         self.watchdog.watch(mark)
-        log = self.folder / f"{launch}-{self.entries.index(entry)}.log"
+        log = self.folder / f"{launch}-{self.place(entry)}.log"
         return WorkerProcess(start.command(entry.home, self.rooms), self._environment(entry, keep_memory), log, mark,
                              self.patience.start, self.sign_of_life)
 
+    def place(self, entry: Entry) -> str:
+        """What its files here are called by: its number in the field; of one that is none of the field but proven for
+        the sake of another, its name in letters."""
+        if entry in self.entries:
+            return str(self.entries.index(entry))
+        return re.sub(r"\W", "-", entry.name)
+
     def cache(self, entry: Entry) -> Path:
         """Where its compiler keeps what it has made."""
-        return self.folder / "cache" / str(self.entries.index(entry))
+        return self.folder / "cache" / self.place(entry)
 
     def start_reference(self, entry: Entry) -> WorkerProcess:
         """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""

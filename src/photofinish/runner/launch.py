@@ -3,15 +3,18 @@ which exactly one contender is awake."""
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from statistics import median
 from typing import Any
 
+from photofinish.runner import energy
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import gather
 from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.sensors import Meter
 from photofinish.stats.plan import block_steps
 from photofinish.stats.steady import steady
 from photofinish.values import Block, Launch, Phase, Progress, WarmUp
@@ -45,7 +48,7 @@ class LaunchRun:
         self.group = 0
         self.title = f"launch {number}"
         self.workers: dict[str, WorkerProcess] = {}
-        self.steps: dict[tuple[str, str], int] = {}
+        self.typical: dict[tuple[str, str], float] = {}  # seconds per step, as they came out of the warm-up
 
     def run(self) -> Launch:
         course, begin, title = self.course, time.monotonic(), self.title
@@ -73,6 +76,7 @@ class LaunchRun:
             self._get_ready(entries, warmed)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
+            self._energies(entries)
         finally:
             while self.workers:
                 self.workers.popitem()[1].kill()
@@ -116,7 +120,7 @@ class LaunchRun:
             for name, seconds in describe_phases(series).items():
                 self._phase(entry, f"{name}:{task}", seconds, reply, task)
             typical = median(series[1 + before:] or series)
-            self.steps[entry.name, task] = block_steps(typical)
+            self.typical[entry.name, task] = typical
             course.estimates.setdefault(task, {}).setdefault(entry.name, typical)
 
     def _round(self, entries: dict[str, Entry], number: int) -> None:
@@ -140,8 +144,35 @@ class LaunchRun:
         course.listener(Progress("block", f"{self.title}, round {number} of {self.rounds}", done=number,
                                  total=self.rounds))
 
+    def _energies(self, entries: dict[str, Entry]) -> None:
+        """A run of several seconds of each, where there is a sensor."""
+        course = self.course
+        for task in course.tasks if course.meter else ():
+            able = sorted(name for name in self.workers if course.runs(entries[name], task))
+            for position, name in enumerate(balanced_order(able, self.number, course.seed + 2)):
+                with self._guard(entries[name], "energy", task) as worker:
+                    if worker is not None and course.meter is not None:
+                        course.listener(Progress("launch", f"{self.title}: energy of {name} ({task})", name, task))
+                        block = partial(self._timed, worker, name, task, self.rounds + 1, position)
+                        self._energy(course.meter, block, name, task)
+
+    def _energy(self, meter: Meter, block: Callable[[int], Block], name: str, task: str) -> None:
+        """A disturbed run is repeated once, as blocks are; a sensor that fails is asked no more."""
+        try:
+            taken = energy.measure(meter, block, energy.run_steps(self.typical[name, task]))
+            if taken.foreign is not None and taken.foreign > FOREIGN_LIMIT:
+                taken = energy.measure(meter, block, taken.steps)
+        except OSError as error:
+            self.course.meter = None
+            self.course.listener(Progress("plan", f"energy is measured no further: {error}"))
+        else:
+            self.course.record(task, "energies", taken)
+
     def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
-        reply = worker.ask("block", self.course.patience.block, task=task, steps=self.steps[name, task])
+        return self._timed(worker, name, task, number, position, block_steps(self.typical[name, task]))
+
+    def _timed(self, worker: WorkerProcess, name: str, task: str, number: int, position: int, steps: int) -> Block:
+        reply = worker.ask("block", self.course.patience.block, task=task, steps=steps)
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
                      reply["foreign"], reply["resume"], reply["loss"], group=self.group)
 

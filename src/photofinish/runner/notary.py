@@ -8,12 +8,14 @@ from zipfile import BadZipFile
 
 from photofinish import machine
 from photofinish.files.weights import digest
+from photofinish.measure import rounded
 from photofinish.referee import certificate
+from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
-from photofinish.runner.reference import Reference
+from photofinish.runner.reference import Reference, moved
 from photofinish.store import Store
 from photofinish.values import Certificate
 
@@ -51,26 +53,31 @@ class Notary:
 
         A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
         the reference did is rare and does not happen twice; what computes something else is refused each time.
-        Another package's model that cannot take the graph's weights is refused at once, with how it differs, and so is
-        a mode of another precision: for float32 alone is it known what error it makes (docs/concepts/certificate.md).
+        Another package's model that cannot take the graph's weights is refused at once, with how it differs. A mode of
+        a coarser format is proven twice: its code in float32, and what it computes by that format's own rounding.
         """
-        if "build" in dict(entry.contender.options) or entry.stepping.mode in entry.home.framework.precisions:
+        if "build" in dict(entry.contender.options):
             built = worker.ask("build", self.course.patience.build, **self.course.build_arguments())
             if built["differences"]:
                 return Certificate(entry.name, self.course.graph.digest, False, (), "", self.course.case.batch,
                                    versions=self._versions(entry), differences=tuple(map(tuple, built["differences"])))
+        precision, exact = entry.coarse or (FLOAT32.name, None)
+        form = FORMATS[precision]
+        structure = self._exact(exact, say) if exact is not None else None
         for attempt in range(ATTEMPTS):
-            folder = self.reference.folder(self.course.seed + attempt)
+            folder = self.reference.folder(self.course.seed + attempt, form)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
-            label = f"contender-{self.course.entries.index(entry)}"
+            label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
                          forward_only=entry.forward_only)
-            earned = self._judged(worker, entry, folder, label)
-            if certificate.hangs_on_free_runs(earned):
+            earned = self._judged(worker, entry, folder, label, form)
+            if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
                 self.reference.more_free_runs(self.course.seed + attempt)
-                earned = self._judged(worker, entry, folder, label)
+                earned = self._judged(worker, entry, folder, label, form)
             if earned.passed:
                 break
+        if structure is not None:
+            earned = certificate.resting_on(structure, earned)
         earned = replace(earned, created=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
         if self.store is not None:
             key = self._key(entry)
@@ -78,10 +85,24 @@ class Notary:
             self.earned.add(key)
         return earned
 
-    def _judged(self, worker: WorkerProcess, entry: Entry, folder: Path, label: str) -> Certificate:
+    def _exact(self, entry: Entry, say: Callable[[str], None]) -> Certificate:
+        """The certificate of the mode whose code a coarser one runs, known or earned now. Raises WorkerFailed."""
+        known = self.known(entry) if entry.name in self.course.facts else None
+        if known is not None:
+            return known
+        worker = self.course.start(entry, 0, keep_memory=False)
+        try:
+            reply = worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
+            self.course.facts[entry.name] = reply["facts"]
+            return self.known(entry) or self.certify(worker, entry, lambda text: say(f"in float32: {text}"))
+        finally:
+            worker.kill()
+
+    def _judged(self, worker: WorkerProcess, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
         """Raises WorkerFailed if what the worker left cannot be judged."""
         try:
-            return certificate.judge(folder, label, entry.name, self.reference.name, self._versions(entry))
+            return certificate.judge(folder, label, entry.name, self.reference.name, self._versions(entry), form,
+                                     moved(form))
         except UNREADABLE as error:
             raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",
                                worker.log_tail()) from error
@@ -92,9 +113,11 @@ class Notary:
 
     def _key(self, entry: Entry) -> str:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
-        of = replace(entry.stepping, copy=1)
+        of, coarse = replace(entry.stepping, copy=1), entry.coarse
+        rounding = [] if coarse is None else [coarse[0], Path(rounded.__file__).read_text(), adapter_digest(
+            of.framework, graph, coarse[1].contender.mode, of.options)]
         return "/".join([graph.digest, adapter_digest("numpy", graph),
                          adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version), rules_digest(),
                          of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
-                         str(self.draws), str(sorted(facts.items())), *self.weights])
+                         str(self.draws), str(sorted(facts.items())), *self.weights, *rounding])

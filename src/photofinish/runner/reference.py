@@ -6,6 +6,8 @@ model at reduced size, and agrees with it on this very model in the outputs, the
 statistics. So no framework is ever the only witness for itself.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,18 @@ from photofinish import environments, models
 from photofinish.graph import Graph, ModelError
 from photofinish.measure import proof
 from photofinish.referee import certificate
+from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, disagreement
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
-from photofinish.runner.process import WorkerFailed
+from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.store import Store
 from photofinish.values import Contender, Progress
 
 NUMPY = Contender("numpy", "reference")
 FAST = Contender("tensorflow", "graph")
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
-EXACT_DRAWS = 6  # of the reference
+EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 
 
 class Reference:
@@ -36,7 +39,7 @@ class Reference:
         self.draws = draws
         self.numpy = Entry(NUMPY, _here())
         self.fast = self._fast()
-        self.prepared: set[int] = set()
+        self.prepared: set[tuple[int, str]] = set()
         self.widened: set[int] = set()
 
     @property
@@ -47,24 +50,28 @@ class Reference:
     @property
     def forward_only(self) -> bool:
         """Whether nobody here trains: then outputs are all that contenders are compared in."""
-        return all(entry.forward_only for entry in self.course.entries)
+        proven = [*self.course.entries, *(each.coarse[1] for each in self.course.entries if each.coarse)]
+        return all(entry.forward_only for entry in proven)
 
-    def folder(self, seed: int) -> Path:
+    def folder(self, seed: int, form: Format = FLOAT32) -> Path:
         """The folder of the proof on this seed's weights and data, the reference's part of it done.
 
         Raises WorkerFailed if NumPy fails.
         """
-        folder = self.course.folder / f"proof-{seed}"
-        if seed in self.prepared:
+        folder = self.course.folder / f"proof-{seed}-{form.name}"
+        if (seed, form.name) in self.prepared:
             return folder
-        proof.prepare(folder, self.course.graph, self._batch(), draws=self.draws, exact_draws=EXACT_DRAWS, seed=seed,
+        own, exact = (self.draws, EXACT_DRAWS) if form is FLOAT32 else (0, 0)
+        proof.prepare(folder, self.course.graph, self._batch(), draws=own, exact_draws=exact, seed=seed,
                       weights=self.course.weights)
         if self.fast and not self._believed(self.fast, folder):
             self.fast = None
         if not self.fast:
             self._say("computing the float64 reference")
             self._run(self.numpy, folder, proof.REFERENCE, forward_only=self.forward_only)
-        self.prepared.add(seed)
+        if form is not FLOAT32:
+            self._round(folder, form)
+        self.prepared.add((seed, form.name))
         return folder
 
     def more_free_runs(self, seed: int) -> None:
@@ -138,12 +145,25 @@ class Reference:
                 self.store.keep_certificate(key, earned)
         return earned.passed
 
+    def _round(self, folder: Path, form: Format) -> None:
+        """The reference's draws with what it computes with rounded to that format. Raises WorkerFailed."""
+        with self._loaded(self.fast or self.numpy) as worker:
+            for draw, label in enumerate(moved(form), 1):
+                self._say(f"the reference rounds to {form.name}: draw {draw} of {EXACT_DRAWS}")
+                worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
+                           forward_only=self.forward_only, unit=form.noise, draw=draw)
+
     def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", **options: bool) -> None:
-        patience = self.course.patience
+        with self._loaded(entry) as worker:
+            worker.ask(command, self.course.patience.prove, folder=str(folder), label=label, **options)
+
+    @contextmanager
+    def _loaded(self, entry: Entry) -> Iterator[WorkerProcess]:
+        """A worker of its own, gone afterwards. Raises WorkerFailed."""
         worker = self.course.start_reference(entry)
         try:
-            worker.ask("load", patience.load, **self._load_arguments(entry))
-            worker.ask(command, patience.prove, folder=str(folder), label=label, **options)
+            worker.ask("load", self.course.patience.load, **self._load_arguments(entry))
+            yield worker
         finally:
             worker.kill()
 
@@ -153,6 +173,11 @@ class Reference:
 
     def _say(self, text: str) -> None:
         self.course.listener(Progress("certify", text))
+
+
+def moved(form: Format) -> list[str]:
+    """The labels of the draws in which the reference rounds to a format; none for float32, whose draws are its own."""
+    return [] if form is FLOAT32 else [f"{form.name}-{draw}" for draw in range(1, EXACT_DRAWS + 1)]
 
 
 def _here() -> environments.Environment:

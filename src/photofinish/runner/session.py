@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from photofinish import stats
 from photofinish.referee import audit
+from photofinish.runner import energy
 from photofinish.runner.course import Course
 from photofinish.runner.groups import gather
 from photofinish.runner.launch import LaunchRun
@@ -26,10 +27,10 @@ def judged(race: Race) -> Result:
 
 class Session:
     """Runs the races of one course (one per task) and judges them from the store. With `time_all`, contenders that are
-    far behind after the pilot are timed to the end as well."""
+    far behind after the pilot are timed to the end as well; with `metered`, energy is measured where it can be."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, precision: float,
-                 launches: int | None = None, time_all: bool = False) -> None:
+                 launches: int | None = None, time_all: bool = False, metered: bool = False) -> None:
         self.course = course
         self.store = store
         self.races = races
@@ -37,6 +38,7 @@ class Session:
         self.precision = precision
         self.launches = launches
         self.time_all = time_all
+        self.metered = metered
         self.begin = time.monotonic()
 
     def run(self, rehearse: Callable[[], None]) -> None:
@@ -65,6 +67,8 @@ class Session:
         return [judged(self.store.read(race.id)) for race in self.races.values()]
 
     def prepare(self, rehearse: Callable[[], None]) -> None:
+        if self.metered:
+            self._meter()
         rehearse()
         self._keep_facts()
 
@@ -77,7 +81,10 @@ class Session:
         ready = [name for group in gather(course, 1) for name in group]
         runs = {entry.name: [task for task in course.tasks if course.runs(entry, task)] for entry in course.live}
         steps = [course.estimates.get(task, {}).get(name, plan.USUAL_STEP) for name in ready for task in runs[name]]
-        first = plan.pilot(len(steps), 1, self._left(), steps, sum(course.preparation.get(name, 0.0) for name in ready))
+        preparation = sum(course.preparation.get(name, 0.0) for name in ready)
+        if course.meter is not None:
+            preparation += sum(each * (energy.run_steps(each) + 3) for each in steps)
+        first = plan.pilot(len(steps), 1, self._left(), steps, preparation)
         return first if self.launches is None else replace(first, launches=self.launches, reason="")
 
     def _announce(self, coming: plan.Plan, done: int) -> None:
@@ -115,9 +122,17 @@ class Session:
             self.store.update(self.races[task])
         return max(plans.values(), key=lambda each: each.launches)
 
-    def _keep_facts(self) -> None:
+    def _meter(self) -> None:
+        metering = energy.prepare(self.course)
         for task, race in self.races.items():
-            self.races[task] = replace(race, versions=dict(self.course.facts))
+            self.races[task] = replace(race, metering=metering)
+            self.store.update(self.races[task])
+
+    def _keep_facts(self) -> None:
+        field = {entry.name for entry in self.course.entries}  # and not whoever was proven for another's sake
+        versions = {name: facts for name, facts in self.course.facts.items() if name in field}
+        for task, race in self.races.items():
+            self.races[task] = replace(race, versions=versions)
             self.store.update(self.races[task])
 
     def tell(self, done: int, planned: int) -> None:

@@ -40,9 +40,9 @@ class Plan:
     seconds: float = 0.0
 
 
-def block_steps(step_seconds: float) -> int:
-    """The timed steps of a block of a contender whose step takes `step_seconds`."""
-    return max(1, min(MOST_STEPS, math.ceil(BLOCK_SECONDS / max(step_seconds, 1e-9))))
+def block_steps(step_seconds: float, seconds: float = BLOCK_SECONDS, most: int = MOST_STEPS) -> int:
+    """The timed steps of a block of a contender whose step takes `step_seconds`; of one of another length."""
+    return max(1, min(most, math.ceil(seconds / max(step_seconds, 1e-9))))
 
 
 def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (), preparation: float = 0.0) -> Plan:

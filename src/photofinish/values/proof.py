@@ -24,8 +24,9 @@ class Certificate:
     `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
     each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
     graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
-    is the proof of a contender that runs inference and nothing else. `created` is when it was earned (ISO 8601),
-    `reused` says that this was in an earlier race or `verify`.
+    is the proof of a contender that runs inference and nothing else. `precision` is the format by whose rounding it was
+    judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `created` is when it was
+    earned (ISO 8601), `reused` says that this was in an earlier race or `verify`.
     """
 
     contender: str
@@ -43,6 +44,8 @@ class Certificate:
     forward_only: bool = False
     created: str = ""
     reused: bool = False
+    precision: str = "float32"
+    exact: str = ""
 
 
 @dataclass(frozen=True)

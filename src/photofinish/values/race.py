@@ -1,12 +1,12 @@
 """A race, and who was left out of it."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from photofinish.values.case import Case
 from photofinish.values.largest import LargestBatch
 from photofinish.values.proof import Certificate, Finding
-from photofinish.values.records import Block, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
+from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,17 @@ class Straggler:
 
 
 @dataclass(frozen=True)
+class Metering:
+    """What could measure energy: the `sensors` and the `idle` watts by domain before the race; or the `reason` why
+    nothing could, and what would put that right."""
+
+    sensors: str = ""
+    idle: Dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
 class Race:
     """Everything recorded of one race: raw figures only, every summary is computed when read.
 
@@ -36,7 +47,8 @@ class Race:
     stopped on it; none for a number fixed beforehand. The verdict's level depends on them. Whoever is `skipped` is none
     of the `contenders`; `stragglers` are, and were timed in the pilot only. `largest` are the largest batches of which
     the case's is the smallest, where that was asked for. `environments` are those the contenders ran in: "origin" (this
-    Python, given by the user, or made), "python" and "packages", with exact versions.
+    Python, given by the user, or made), "python" and "packages", with exact versions. `metering` is None where nobody
+    asked for energy.
     """
 
     id: str
@@ -50,6 +62,7 @@ class Race:
     launches: Tuple[Launch, ...] = ()
     looks: Tuple[int, ...] = ()
     blocks: Tuple[Block, ...] = ()
+    energies: Tuple[Energy, ...] = ()
     epochs: Tuple[Epoch, ...] = ()
     phases: Tuple[Phase, ...] = ()
     memory: Tuple[Memory, ...] = ()
@@ -62,3 +75,4 @@ class Race:
     environments: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     stragglers: Tuple[Straggler, ...] = ()
     largest: Tuple[LargestBatch, ...] = ()
+    metering: Optional[Metering] = None

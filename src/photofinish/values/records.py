@@ -1,7 +1,7 @@
 """What a race writes down as it goes: raw figures, and what stopped a contender."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,24 @@ class Block:
     group: int = 0
     service: Tuple[float, ...] = ()
     wall: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What one run of several seconds of one contender took in one launch, all others stopped: `joules` by domain of
+    the sensors, idle power included, over `seconds` and `steps`.
+
+    `foreign` is as in Block; `busy` the share of the time in which the device worked (None: not counted).
+    """
+
+    launch: int
+    contender: str
+    task: str
+    joules: Dict[str, float]
+    seconds: float
+    steps: int
+    foreign: Optional[float] = None
+    busy: Optional[float] = None
 
 
 @dataclass(frozen=True)

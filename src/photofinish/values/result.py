@@ -53,6 +53,22 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Consumption:
+    """What a contender's work took: joules per unit of throughput, `idle` of them what the machine draws anyway in the
+    time it takes, `net` what is left; the mean `watts`; the most that others used of the machine meanwhile, and how
+    busy the device was."""
+
+    contender: str
+    launches: int
+    joules: Estimate
+    idle: float
+    net: Estimate
+    watts: float
+    foreign: Optional[float] = None
+    busy: Optional[float] = None
+
+
+@dataclass(frozen=True)
 class Standing:
     """One contender's line in the result of a race. `place` is 1 for the fastest; contenders in one tie
     group (0 is the leaders') are not shown to differ. `time` is what the race compares: seconds of a step, in task

@@ -1,0 +1,49 @@
+"""Energy of a race: idle power before anything starts, and in each launch a run of several seconds of each contender.
+
+The runs come after the rounds, which they leave as they are. Counters are read by the parent, before and after a run,
+while everybody else is stopped; nothing samples meanwhile.
+"""
+
+from collections.abc import Callable
+
+from photofinish import sensors
+from photofinish.runner.course import Course
+from photofinish.stats.plan import block_steps
+from photofinish.values import Block, Energy, Metering, Progress
+
+IDLE_SECONDS = 5.0
+RUN_SECONDS = 5.0  # of a run: counters are brought up to date up to a tenth of a second late
+MOST_STEPS = 100_000
+
+
+def prepare(course: Course) -> Metering:
+    """Finds the sensors of the course's device, gives the course its meter and watches the machine idle."""
+    found = sensors.meter(course.case.device)
+    if isinstance(found, sensors.Absent):
+        return Metering(reason=found.reason, cure=found.cure)
+    course.listener(Progress("plan", f"measuring idle power by {found.title}"))
+    try:
+        idle = found.idle(IDLE_SECONDS)
+    except OSError as error:
+        return Metering(reason=f"{found.title} cannot be read ({error})")
+    course.meter = found
+    return Metering(found.title, idle)
+
+
+def run_steps(step_seconds: float) -> int:
+    """The timed steps of a run."""
+    return block_steps(step_seconds, RUN_SECONDS, MOST_STEPS)
+
+
+def measure(meter: sensors.Meter, block: Callable[[int], Block], steps: int) -> Energy:
+    """What `steps` steps take: a run of as many, less one of a single step, which pays as well for reloading the
+    weights, for the first step after waking and for asking. Raises OSError if a sensor fails."""
+    before = meter.read()
+    block(1)
+    between = meter.read()
+    run = block(steps + 1)
+    after = meter.read()
+    once, whole = meter.used(before, between), meter.used(between, after)
+    seconds = (after.clock - between.clock) - (between.clock - before.clock)
+    return Energy(run.launch, run.contender, run.task, {each: whole[each] - once[each] for each in whole}, seconds,
+                  steps, run.foreign, meter.busy(between))

@@ -1,0 +1,63 @@
+"""NVIDIA's counters of energy (since Volta), by nvidia-ml-py. Never run: it needs a GPU.
+
+The driver brings the counter up to date some ten times a second, so that a run of several seconds is known to about a
+per cent. How busy the GPU was is what the driver sampled by itself meanwhile: nothing is polled.
+"""
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+from photofinish.sensors import Absent, Sensor
+
+DEVICES = ("cuda",)
+MILLI, MICRO = 1e-3, 1e-6
+DRIVER = Path("/proc/driver/nvidia/version")
+ORDER = "CUDA_DEVICE_ORDER"
+
+
+class Gpu:
+    """One GPU's counter, of the whole board."""
+
+    title = "NVML"
+
+    def __init__(self, nvml: Any, number: int) -> None:
+        self.nvml = nvml
+        self.domain = f"gpu-{number}"
+        self.handle = nvml.nvmlDeviceGetHandleByIndex(number)
+        self.ranges = {self.domain: 2.0 ** 64 * MILLI}
+
+    def joules(self) -> dict[str, float]:
+        try:
+            return {self.domain: MILLI * self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)}
+        except self.nvml.NVMLError as error:
+            raise OSError(f"NVML: {error}") from error
+
+    def busy(self, since: float) -> float | None:
+        try:
+            _, samples = self.nvml.nvmlDeviceGetSamples(self.handle, self.nvml.NVML_GPU_UTILIZATION_SAMPLES,
+                                                        int(since / MICRO))
+        except self.nvml.NVMLError:
+            return None
+        shares = [sample.sampleValue.uiVal / 100 for sample in samples]
+        return sum(shares) / len(shares) if shares else None
+
+
+def find(device: str) -> Sensor | Absent:
+    """The GPU of that device: "cuda" is the first."""
+    if not DRIVER.exists():
+        return Absent("there is no NVIDIA driver")
+    try:
+        nvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return Absent("nvidia-ml-py is not installed", "pip install 'photofinish[energy]'")
+    try:
+        nvml.nvmlInit()
+        if nvml.nvmlDeviceGetCount() > 1 and os.environ.get(ORDER) != "PCI_BUS_ID":
+            return Absent("there are several GPUs, which CUDA may number otherwise than NVML", f"{ORDER}=PCI_BUS_ID")
+        sensor = Gpu(nvml, int(device.partition(":")[2] or 0))
+        sensor.joules()
+    except (nvml.NVMLError, OSError) as error:
+        return Absent(f"no NVIDIA GPU with a counter of energy ({error})")
+    return sensor

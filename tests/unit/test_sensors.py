@@ -1,0 +1,125 @@
+"""Sensors of energy: the counters of a folder as Linux lays it out, a counter that starts again, NVML as its library
+answers, and what is said where there is none."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from photofinish import sensors
+from photofinish.sensors import Absent, Meter, Reading, Sensor, apple, nvml, powercap
+
+ZONES = {  # zone: name, counter, range; as on a server of two packages, and on a laptop
+    "intel-rapl:0": ("package-0", 5_000_000, 262_143_328_850), "intel-rapl:0:0": ("dram", 1_000_000, 65_712_999_613),
+    "intel-rapl:0:1": ("core", 4_000_000, 262_143_328_850), "intel-rapl:1": ("package-1", 7_000_000, 262_143_328_850),
+    "intel-rapl:1:0": ("dram", 2_000_000, 65_712_999_613), "intel-rapl:2": ("psys", 99_000_000, 262_143_328_850),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for zone, (name, counter, limit) in ZONES.items():
+        (tmp_path / zone).mkdir()
+        for file, value in (("name", name), ("energy_uj", counter), ("max_energy_range_uj", limit)):
+            (tmp_path / zone / file).write_text(f"{value}\n")
+    return tmp_path
+
+
+def found(folder: Path) -> Sensor:
+    sensor = powercap.find("cpu", folder)
+    assert not isinstance(sensor, Absent)
+    return sensor
+
+
+def test_packages_and_their_memory_count_and_nothing_counts_twice(folder: Path) -> None:
+    assert found(folder).joules() == {"package-0": 5.0, "package-1": 7.0, "dram 0": 1.0, "dram 1": 2.0}
+
+
+def test_a_counter_that_starts_again_goes_on(folder: Path) -> None:
+    meter = Meter([found(folder)])
+    limit = meter.ranges["package-0"]
+    (folder / "intel-rapl:0/energy_uj").write_text(str(int((limit - 3) * 1e6)))
+    before = meter.read()
+    (folder / "intel-rapl:0/energy_uj").write_text("4000000")
+    (folder / "intel-rapl:1/energy_uj").write_text("9000000")
+    used = meter.used(before, meter.read())
+    assert used == pytest.approx({"package-0": 7.0, "package-1": 2.0, "dram 0": 0.0, "dram 1": 0.0}, abs=1e-5)
+
+
+def test_why_there_is_none_is_said_with_its_cure(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(powercap.find("cpu", tmp_path / "nowhere"), Absent)
+
+    def refused(zone: Path, name: str) -> str:
+        if name == "energy_uj":
+            raise PermissionError(name)
+        return (zone / name).read_text().strip()
+
+    monkeypatch.setattr(powercap, "_read", refused)
+    absent = powercap.find("cpu", folder)
+    assert isinstance(absent, Absent) and "root only" in absent.reason and absent.cure.startswith("sudo chmod a+r")
+
+
+class NvmlError(Exception):
+    pass
+
+
+def library(count: int = 1, counts: bool = True) -> SimpleNamespace:
+    """What nvidia-ml-py answers on a machine with so many GPUs."""
+    def energy(handle: int) -> int:
+        if not counts:
+            raise NvmlError("Not Supported")
+        return 12_345 + handle
+
+    samples = [SimpleNamespace(sampleValue=SimpleNamespace(uiVal=share)) for share in (50, 100)]
+    return SimpleNamespace(
+        NVMLError=NvmlError, NVML_GPU_UTILIZATION_SAMPLES=1, nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: count,
+        nvmlDeviceGetHandleByIndex=lambda number: number, nvmlDeviceGetTotalEnergyConsumption=energy,
+        nvmlDeviceGetSamples=lambda handle, kind, since: (0, samples))
+
+
+def test_nvml_s_counter_and_samples_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path)
+    monkeypatch.setitem(sys.modules, "pynvml", library())
+    sensor = nvml.find("cuda")
+    assert not isinstance(sensor, Absent)
+    assert sensor.joules() == {"gpu-0": pytest.approx(12.345)} and sensor.busy(0.0) == 0.75
+    for told, reason in ((library(counts=False), "Not Supported"), (library(count=2), "several GPUs")):
+        monkeypatch.setitem(sys.modules, "pynvml", told)
+        absent = nvml.find("cuda:1")
+        assert isinstance(absent, Absent) and reason in absent.reason
+    monkeypatch.setenv(nvml.ORDER, "PCI_BUS_ID")
+    second = nvml.find("cuda:1")
+    assert not isinstance(second, Absent) and second.joules() == {"gpu-1": pytest.approx(12.346)}
+
+
+def test_apple_s_counters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = SimpleNamespace(cpu_total_mj=2500, dram_mj=400, gpu_mj=30, ane_mj=None, gpu_sram_mj=7)
+    library = SimpleNamespace(AppleEnergyMonitor=lambda: SimpleNamespace(get_cumulative_energy=lambda: seen))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setitem(sys.modules, "zeus_apple_silicon", library)
+    sensor = apple.find("cpu")
+    assert not isinstance(sensor, Absent)
+    assert sensor.joules() == pytest.approx({"cpu_total": 2.5, "dram": 0.4, "gpu": 0.03})
+
+
+def test_a_gpu_s_race_counts_the_processor_too_and_never_the_processor_alone(
+        folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(sensors.SCRIPT, raising=False)
+    monkeypatch.setattr(powercap, "find", lambda device: powercap.Rapl({"package-0": folder / "intel-rapl:0"}))
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path / "nowhere")
+    absent = sensors.meter("cuda")
+    assert isinstance(absent, Absent) and absent.reason == "there is no NVIDIA driver"
+    processor = sensors.meter("cpu")
+    assert isinstance(processor, Meter) and set(processor.ranges) == {"package-0"}
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path)
+    monkeypatch.setitem(sys.modules, "pynvml", library())
+    both = sensors.meter("cuda")
+    assert isinstance(both, Meter) and set(both.ranges) == {"package-0", "gpu-0"}
+    assert both.busy(Reading(0.0, 0.0, {})) == 0.75 and processor.busy(Reading(0.0, 0.0, {})) is None
+
+
+def test_every_file_keeps_the_protocol() -> None:
+    assert sensors.names() == ["apple", "nvml", "powercap"]
+    for name, each in sensors.survey().items():
+        assert isinstance(each, Absent) or each.joules().keys() == each.ranges.keys(), name
