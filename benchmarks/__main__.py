@@ -4,7 +4,7 @@ import argparse
 import subprocess
 import sys
 
-PARTS = ("help", "step_overhead", "idiom", "shipped", "placebo")
+PARTS = ("help", "step_overhead", "probes", "idiom", "shipped", "placebo")
 
 
 def main() -> int:
