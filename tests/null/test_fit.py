@@ -101,6 +101,20 @@ def test_a_target_that_is_missed_gives_no_time(folder: Path, tmp_path: Path) -> 
     assert "reached 1 of validation accuracy in 0 of 2 trainings" in str(api.Outcome([result]))
 
 
+def test_a_model_of_words_learns_from_a_text(tmp_path: Path) -> None:
+    """Each word but the last of a line tells the next: all of them are guessed once the rule is learned."""
+    text = tmp_path / "book.txt"
+    text.write_text("one two three four five six\n" * 100)
+    (result,) = api.race(MODEL + "_language", (FAST, SLOW), "fit", data=str(text), epochs=6, seeds=2, target=0.99,
+                         batch=8, seed=1, store=tmp_path, certify=False)
+    training = result.race.case.training
+    assert training is not None and (training.samples, training.validation) == (157, 17)  # of 630 and 70 words, by 4
+    last = [each for each in result.race.epochs if each.number == 6]
+    assert {each.validation_accuracy for each in last} == {1.0}
+    assert all(each.validation_loss is not None and each.validation_loss < 0.1 for each in last)
+    assert result.race.case.units == 4
+
+
 @pytest.mark.parametrize(("options", "said"), [
     ({"task": ["train", "fit"]}, "a race of its own"),
     ({"task": "train", "epochs": 3}, "--task fit"),
@@ -109,7 +123,11 @@ def test_a_target_that_is_missed_gives_no_time(folder: Path, tmp_path: Path) -> 
     ({"data": "digits", "shape": (3, 6, 6)}, "1x8x8"),
     ({"data": "patterns", "batch": 5000}, "fewer than a batch"),
     ({"data": "patterns", "target": 97.0}, "no accuracy"),
+    ({"data": __file__.replace(".py", ".txt")}, "there is no file"),
+    ({"model": MODEL + "_language"}, "write --data FILE.txt"),
+    ({"model": MODEL + "_language", "data": "digits"}, "holds images, .* takes words"),
 ])
 def test_wrong_use_is_told_at_once(tmp_path: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        api.race(MODEL, (FAST, SLOW), **{"task": "fit", "store": tmp_path, **options})  # type: ignore[arg-type]
+        api.race(**{"model": MODEL, "contenders": (FAST, SLOW), "task": "fit", "store": tmp_path,  # type: ignore[arg-type]
+                    **options})

@@ -10,6 +10,8 @@ from photofinish.reports.reading import contender, names, phase_seconds, without
 from photofinish.stats.curves import Curves, curves
 from photofinish.values import Epoch, Result
 
+FAR = 5.0  # times the shortest epoch
+
 
 def section(result: Result) -> Section:
     training = result.race.case.training
@@ -75,5 +77,8 @@ def _lines(found: Curves, order: list[str]) -> Chart:
         length = min(map(len, launches))
         series.append(Series(name, tuple(float(i + 1) for i in range(length)),
                              tuple(fmean(epochs[i].seconds for epochs in launches) for i in range(length))))
-    return Chart("lines", "Time of each epoch", "Means over launches.", tuple(series), Axis("epoch", "count"),
-                 Axis("seconds", "duration"))
+    values = [value for each in series for value in each.y]
+    far = max(values) > FAR * min(values)  # a first epoch that compiles would press all others to the ground
+    summary = "Means over launches; the axis is logarithmic." if far else "Means over launches."
+    return Chart("lines", "Time of each epoch", summary, tuple(series), Axis("epoch", "count"),
+                 Axis("time", "duration", log=far))

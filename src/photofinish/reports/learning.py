@@ -102,7 +102,13 @@ def _row(result: Result, name: str, trainings: list[tuple[Epoch, ...]]) -> tuple
     return (contender(name), len(trainings), len(needed) if with_target else None,
             fmean(needed) if needed and with_target else None, median(epochs[0].seconds for epochs in trainings),
             median(later) if later else None, median(looks),
-            fmean(final) if final else None, " to ".join(write(end(final), "accuracy") for end in (min, max) if final))
+            fmean(final) if final else None, _range(final))
+
+
+def _range(values: list[float]) -> str:
+    """Kept on one line, however narrow the column."""
+    text = " to ".join(write(end(values), "accuracy") for end in (min, max) if values)
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _agreements(found: tuple[Agreement, ...]) -> Table:
