@@ -15,7 +15,8 @@ from photofinish.measure import proof
 from photofinish.models import find
 from photofinish.referee import certificate
 from photofinish.referee.witness import disagreement
-from photofinish.runner.arrange import find_entries, left_out
+from photofinish.runner.arrange import find_entries, left_out, tasks_of
+from photofinish.runner.course import Entry
 from photofinish.values import Contender
 
 HEADER = """# /// script
@@ -135,6 +136,15 @@ def test_who_cannot_be_fed_a_data_set_is_told_why_and_what_to_write(contender: s
                                                                     cure: str) -> None:
     (skip,) = left_out((task,), environments.expand(f"fake,fake[step=1],{contender}"))[task]
     assert skip.contender == contender and reason in skip.reason and skip.cure == cure
+
+
+@pytest.mark.parametrize(("contender", "forward_only"), [
+    ("keras-jax:fit", False), ("torch:eager[workers=2]", False), ("torch:eager", False), ("torch:trace", True)])
+def test_who_is_fed_a_data_set_is_proven_as_the_steps_it_takes(contender: str, forward_only: bool) -> None:
+    (found,) = environments.expand(contender)
+    entry = Entry(found, environments.Environment(Path(), environments.frameworks()[found.framework], ""),
+                  tasks_of(found))
+    assert entry.forward_only is forward_only
 
 
 @pytest.mark.parametrize(("contender", "said"), [

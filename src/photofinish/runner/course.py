@@ -61,8 +61,8 @@ class Entry:
 
     @property
     def forward_only(self) -> bool:
-        """True if it trains nothing: then inference is all that is proven."""
-        return "train" not in self.tasks
+        """True if its steps train nothing: then inference is all that is proven."""
+        return "train" not in self.home.framework.tasks_of(self.stepping.mode)
 
     @property
     def coarse(self) -> tuple[str, "Entry"] | None:
