@@ -50,7 +50,12 @@ def test_memory_that_foretells_nothing_does_not_lead_astray(most: int) -> None:
 
 def test_not_even_one_may_fit() -> None:
     trials = search(3000.0, 8.0, 2048.0)
-    assert [each.batch for each in trials] == [1] and largest(trials) == 0 and exact(trials)
+    assert [each.batch for each in trials] == [2, 1] and largest(trials) == 0 and exact(trials)
+
+
+def test_one_alone_may_fit() -> None:
+    trials = search(0.0, 1500.0, 2048.0)
+    assert [each.batch for each in trials] == [2, 1] and largest(trials) == 1 and exact(trials)
 
 
 def test_what_twelve_trials_do_not_narrow_down_is_told() -> None:

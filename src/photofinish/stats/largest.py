@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from photofinish.values import Trial
 
 MOST_TRIALS = 12
-FIRST, SECOND = 1, 8  # the sizes whose memory foretells the rest
+FIRST, SECOND = 2, 16  # the sizes whose memory foretells the rest; a BatchNorm may have no variance of one sample
 FARTHEST = 64  # times the largest that fits: as far as is ever foretold
 _SIZES = tuple(range(1, 32)) + tuple(mantissa << power for power in range(1, 20) for mantissa in range(16, 32))
 
@@ -42,7 +42,7 @@ def next_batch(trials: Sequence[Trial], limit: int | None = None) -> int | None:
     end = len(_SIZES) if beyond is None else _index(beyond)
     if end == fits + 1 or len(trials) >= MOST_TRIALS:
         return None
-    if fits < 0:
+    if not trials:
         return FIRST
     tried = sum(each.fits for each in trials)
     if tried == 1 and beyond is None:
@@ -50,7 +50,7 @@ def next_batch(trials: Sequence[Trial], limit: int | None = None) -> int | None:
     foretold = _foretold(trials, limit)
     if beyond is None:
         step = 1 << max(0, tried - 3)  # foretold sizes that fit one after another are no foretelling
-        reach = min(foretold or SECOND * _SIZES[fits], FARTHEST * _SIZES[fits])
+        reach = min(foretold or SECOND // FIRST * _SIZES[fits], FARTHEST * _SIZES[fits])
         return _SIZES[min(max(_index(reach), fits + step), end - 1)]
     middle, failed = (fits + end) // 2, len(trials) - tried
     if foretold is None or foretold > 2 * beyond:
