@@ -19,7 +19,7 @@ PyTorch shares the process, which exports the model: memory is that of both.
 import io
 import os
 from collections import Counter
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 import onnx
@@ -30,13 +30,12 @@ from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._common.engine import Engine
 from photofinish.frameworks._common.execution import execute
-from photofinish.frameworks._torch import since
+from photofinish.frameworks._torch import model, since
+from photofinish.frameworks._torch.model import Exportable
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
-
-Exportable = Tuple[Any, Tuple[Any, ...]]  # a module and a batch
 
 since.fill(torch)
 
@@ -51,13 +50,6 @@ class Present(torch.nn.Module):  # type: ignore[misc]
     def forward(self, *inputs: Any) -> Any:
         outputs = self.model(*inputs)
         return tuple(each for each in outputs if each is not None) if isinstance(outputs, tuple) else outputs
-
-
-class Product(torch.nn.Module):  # type: ignore[misc]
-    """Of two inputs, element by element."""
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return a * b
 
 
 class Contestant(Engine):
@@ -80,35 +72,25 @@ class Contestant(Engine):
         self.places = places(graph)
 
     def written(self, arrays: Arrays) -> Exportable:
-        tensors = self.module.state_dict()
-        with torch.no_grad():
-            for name, values in arrays.items():
-                place = self.places[name.split("/", 1)[1]]
-                tensors[place.path].copy_(torch.from_numpy(np.ascontiguousarray(place.native(values))))
+        model.fill(self.module, self.places, arrays)
         return Present(self.module).eval(), tuple(map(torch.from_numpy, self.hold(self.zeros())))
 
     def operation(self, name: str, inputs: Arrays, constants: Arrays) -> Exportable:
-        module: Any = Product()
-        for weight in constants.values():
-            module = torch.nn.Linear(*weight.shape, bias=False) if name == "matmul" else torch.nn.Conv2d(
-                weight.shape[1], weight.shape[0], weight.shape[2:], padding=1, bias=False)
-            values = np.ascontiguousarray(weight.T if name == "matmul" else weight)
-            module.weight = torch.nn.Parameter(torch.from_numpy(values))
-        return module.eval(), tuple(map(torch.from_numpy, self.hold(inputs)))
+        return model.operation(name, constants), tuple(map(torch.from_numpy, self.hold(inputs)))
 
     def load(self, model: Exportable) -> Any:
         file = io.BytesIO()
         try:
             torch.onnx.export(*model, file)
-        except RuntimeError as error:
+        except (AssertionError, RuntimeError) as error:  # the exporter asserts, too
             raise Unsupported("PyTorch {} does not export it to ONNX: {}".format(
                 torch.__version__, str(error).split("\n")[0])) from error
         return backend.prepare(onnx.load_model_from_string(file.getvalue()))
 
     def hold(self, arrays: Arrays) -> List[np.ndarray]:
-        """Integers as PyTorch's indices."""
-        return [np.ascontiguousarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
-                for values in arrays.values()]
+        """Integers as PyTorch's indices, masks as what it took for them then."""
+        kinds = {"i": np.int64, "b": np.uint8}
+        return [np.ascontiguousarray(values, kinds.get(values.dtype.kind, values.dtype)) for values in arrays.values()]
 
     def run(self, session: Any, batch: List[np.ndarray]) -> Any:
         return session.run(batch)

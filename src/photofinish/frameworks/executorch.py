@@ -33,6 +33,8 @@ from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._common.engine import Engine
 from photofinish.frameworks._common.execution import execute
+from photofinish.frameworks._torch import model
+from photofinish.frameworks._torch.model import Exportable
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
@@ -40,7 +42,6 @@ from photofinish.optimizers import Optimizer
 
 METHOD = "forward"
 QUIET = "`isinstance(treespec, LeafSpec)` is deprecated"  # said of ExecuTorch's own code, at each export
-Exportable = Tuple[Any, Tuple[Any, ...]]  # a module and a batch
 
 
 class Session(NamedTuple):
@@ -50,13 +51,6 @@ class Session(NamedTuple):
     method: Any
     program: Any
     operators: Dict[str, int]
-
-
-class Product(torch.nn.Module):  # type: ignore[misc]
-    """Of two inputs, element by element."""
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return a * b
 
 
 LEAST = torch.finfo(torch.float32).min  # stands in for minus infinity, which ExecuTorch's file format does not know
@@ -132,21 +126,11 @@ class Contestant(Engine):
         self.places = places(graph)
 
     def written(self, arrays: Arrays) -> Exportable:
-        tensors = self.module.state_dict()
-        with torch.no_grad():
-            for name, values in arrays.items():
-                place = self.places[name.split("/", 1)[1]]
-                tensors[place.path].copy_(torch.from_numpy(np.ascontiguousarray(place.native(values))))
+        model.fill(self.module, self.places, arrays)
         return self.module, self.hold(self.zeros())
 
     def operation(self, name: str, inputs: Arrays, constants: Arrays) -> Exportable:
-        module: Any = Product()
-        for weight in constants.values():
-            module = torch.nn.Linear(*weight.shape, bias=False) if name == "matmul" else torch.nn.Conv2d(
-                weight.shape[1], weight.shape[0], weight.shape[2:], padding=1, bias=False)
-            values = np.ascontiguousarray(weight.T if name == "matmul" else weight)
-            module.weight = torch.nn.Parameter(torch.from_numpy(values))
-        return module.eval(), self.hold(inputs)
+        return model.operation(name, constants), self.hold(inputs)
 
     def load(self, model: Exportable) -> Session:
         with torch.no_grad():
