@@ -17,9 +17,11 @@ class Metric:
 METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("step", "time per step", "s", "lower", "wall clock around each step in steady state, synchronised"),
     Metric("throughput", "throughput", "/s", "higher", "what a batch has of the model's unit over time per step"),
+    Metric("latency", "latency under load", "s", "lower",
+           "from a query's arrival, at a moment drawn beforehand, to its answer"),
     Metric("start", "process start", "s", "lower", "from fork to the worker's first line"),
     Metric("import", "import", "s", "lower", "importing the framework in a fresh process"),
-    Metric("build", "build", "s", "lower", "making the native model and optimizer"),
+    Metric("build", "build", "s", "lower", "making the native model, and the optimizer where it trains"),
     Metric("weights", "load weights", "s", "lower", "copying canonical weights into the native model"),
     Metric("data", "open data", "s", "lower", "opening the data set that the parent has read"),
     Metric("compile", "compile or trace", "s", "lower",
