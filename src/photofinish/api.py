@@ -143,7 +143,7 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, ba
         for size in sizes:
             races = meet.begin({task: replace(case, task=task, batch=size)}, f"-{size}")
             course = courses.enter_context(meet.course(races, graph, chosen, given,
-                                                       default_room() if memory is None else memory, f"batch {size}: "))
+                                                       default_room() if memory is None else memory, f"batch {size}"))
             sessions[size] = Session(course, meet.store, races, budget, 0.0, launches)
         rehearsals = {size: Rehearsal(session.course, Notary(session.course, meet.store, recertify and size == sizes[0])
                                       if certify else None).run for size, session in sessions.items()}

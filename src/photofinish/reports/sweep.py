@@ -240,7 +240,7 @@ def _fastest(results: Sequence[Result]) -> Section:
     """The verdict at each batch, and whether the ratio depends on it."""
     if not any(len(ranked(each)) > 1 for each in results):
         return Section("fastest", "", ())
-    columns = (Column("Batch", "count"), Column("Verdict"), Column("First", "contender"), Column("Next", "contender"),
+    columns = (Column("Batch", "count"), Column("Verdict"), Column("First"), Column("Next"),
                Column("Seconds of the next over the first", "ratio"))
     table = Table("fastest", columns, tuple(map(_first, results)), "Each batch is a race of its own, judged by itself.")
     return Section("fastest", "Who is fastest at which batch", (table, *_depends(results)))

@@ -108,7 +108,8 @@ def _not_comparable(result: Result) -> Text:
     if wrong:
         return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in wrong]),
                 " did not compute what the reference computes.")
-    reasons = sorted({each.reason for each in result.verdicts if each.reason and each.verdict == "NOT COMPARABLE"})
+    reasons = sorted({reason for each in result.verdicts if each.reason and each.verdict == "NOT COMPARABLE"
+                      for reason in each.reason.split("; ")})
     why = " (" + "; ".join(reasons) + ")" if reasons else ""
     return (Span("No winner is named", "strong"),
             f": that the contenders compute the same thing is not proven{why}.")

@@ -77,11 +77,11 @@ class Meet:
 
     @contextmanager
     def course(self, races: Mapping[str, Race], graph: Graph, optimizer: Optimizer, weights: Arrays | None,
-               room: int | None, lead: str = "") -> Iterator[Course]:
-        """The course of those races; `lead` begins what it tells of its progress."""
+               room: int | None, name: str = "") -> Iterator[Course]:
+        """The course of those races; progress is told under its `name`, where there are several."""
         cases = {task: race.case for task, race in races.items()}
-        listener = self.listener if not lead else lambda progress: self.listener(
-            replace(progress, text=lead + progress.text) if progress.text else progress)
+        listener = self.listener if not name else lambda progress: self.listener(
+            replace(progress, text=f"{name}: {progress.text}" if progress.text else "", task=name))
         with open_course(self.store, cases, graph, optimizer, self.entries, _recorder(self.store, races), self.seed,
                          listener, self.timeout, weights, room, self.least) as course:
             yield course
