@@ -7,6 +7,8 @@
 # brings = ["caffe2"]
 # modes = ["default"]
 # tasks = ["infer"]
+# download = "620 MB"
+# disk = "1.2 GB"
 # devices = ["cpu"]
 # options = {}
 # ///
@@ -30,14 +32,22 @@ from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._common.engine import Engine
 from photofinish.frameworks._common.execution import execute
-from photofinish.frameworks._torch import model, since
+from photofinish.frameworks._torch import model
 from photofinish.frameworks._torch.model import Exportable
+from photofinish.frameworks._torch.since import fill
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 
-since.fill(torch)
+
+def _flatten(x: Any, start: int = 0) -> Any:
+    """As torch.flatten, which PyTorch 1.0.0 does not export."""
+    return x.view([int(size) for size in x.shape[:start]] + [-1])
+
+
+fill(torch)
+torch.flatten = _flatten
 
 
 class Present(torch.nn.Module):  # type: ignore[misc]

@@ -19,6 +19,8 @@
 # version = "<2"
 # python = ">=3.6,<3.7"
 # dependencies = ["tensorflow==1.12.0", "numpy<1.17", "h5py<3", "protobuf<3.20", "termcolor<1.2", "setuptools<60"]
+# download = "110 MB"
+# disk = "450 MB"
 # modes = ["graph", "keras"]
 # driver = "_tensorflow.session"
 # layers = "_keras.keras2"
@@ -27,6 +29,8 @@
 # version = ">=2,<2.9"
 # python = ">=3.7,<3.9"
 # dependencies = ["tensorflow-cpu==2.5.0", "numpy<1.20", "protobuf<3.20"]
+# download = "210 MB"
+# disk = "860 MB"
 # modes = ["graph", "eager", "xla"]
 # driver = "_tensorflow.keras2"
 # layers = "_keras.keras2"

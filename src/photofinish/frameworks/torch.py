@@ -24,6 +24,8 @@
 # version = "<1.4"
 # python = ">=3.6,<3.7"
 # dependencies = ["torch==1.0.0", "numpy<1.17", "protobuf==3.19.6", "future", "six"]
+# download = "610 MB"
+# disk = "1.2 GB"
 # modes = ["eager"]
 # driver = "_torch.older"
 # layers = "_torch.since"
@@ -31,7 +33,7 @@
 # [[tool.photofinish.recipes]]
 # version = ">=1.4,<1.8"
 # python = ">=3.6,<3.9"
-# dependencies = ["torch==1.7.1", "numpy<1.20"]
+# dependencies = ["torch", "numpy<1.20"]
 # modes = ["eager"]
 # driver = "_torch.older"
 # layers = "_torch.since"
@@ -43,7 +45,7 @@
 # modes = ["eager", "trace"]
 # driver = "_torch.older"
 # layers = "_torch.since"
-# hazards = "the wheels hold CUDA libraries, too: about 800 MB to download, from 1.13 on with 2 GB of NVIDIA's own"
+# hazards = "the wheels hold CUDA libraries, too: about 800 MB to download, from 1.13 on with NVIDIA's own beside them"
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from photofinish.frameworks._torch import since
+from photofinish.frameworks._torch.since import ADAM_ADDS_EPSILON_LAST, fill, release
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks.torch import Contestant as Present
 from photofinish.optimizers import Adam
 
 __all__ = ["Contestant", "native_source"]
 
-since.fill(torch)
+fill(torch)
 
 
 class Contestant(Present):
     """What an old PyTorch does otherwise."""
 
     def _train(self, batch: Any) -> Any:
-        if isinstance(self.rule, Adam) and since.release(torch.__version__) < since.ADAM_ADDS_EPSILON_LAST:
+        if isinstance(self.rule, Adam) and release(torch.__version__) < ADAM_ADDS_EPSILON_LAST:
             for group in self.optimizer.param_groups:
                 group["eps"] = self.rule.epsilon * math.sqrt(1 - self.rule.beta2 ** self.steps)
         return super()._train(batch)

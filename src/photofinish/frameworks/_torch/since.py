@@ -116,8 +116,23 @@ NEWER = (
 ADAM_ADDS_EPSILON_LAST = (1, 3)  # after the bias correction, that is
 
 
+def _soften(switches: Any) -> None:
+    """Lets hasattr ask for a switch that there is not, where PyTorch (1.7 to 1.13) fails an assertion."""
+    own = type(switches).__getattr__
+
+    def get(self: Any, name: str) -> Any:
+        try:
+            return own(self, name)
+        except AssertionError as error:
+            raise AttributeError(name) from error
+
+    type(switches).__getattr__ = get
+
+
 def fill(torch: Any) -> None:
     """Puts what this PyTorch lacks where the printed source looks for it."""
+    if (1, 7) <= release(torch.__version__) < (2, 0):
+        _soften(torch.backends.cuda.matmul)
     for each in NEWER:
         if release(torch.__version__) < each.since:
             where, _, name = ("." + each.path).rpartition(".")
