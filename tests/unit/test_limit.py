@@ -1,5 +1,6 @@
 """Holding a process to so many bytes: by a control group of either version, else by the process' own limit."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -22,6 +23,9 @@ def test_a_group_is_made_below_our_own_limited_and_joined(tmp_path: Path, monkey
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(f"{4 if controller else 0}:{controller}:/ours\n")
 
+    for left in ("photofinish-999999999-a1", f"photofinish-{os.getpid()}-b2"):  # whose makers are gone, and here
+        (own / left).mkdir()
+
     def mkdir(path: Path) -> None:
         """As the kernel does it: with the files of a group in it."""
         make(path)
@@ -31,7 +35,8 @@ def test_a_group_is_made_below_our_own_limited_and_joined(tmp_path: Path, monkey
     monkeypatch.setattr(Path, "mkdir", mkdir)
     monkeypatch.setattr(limit, "PATIENCE", 0.0)  # a real folder with files is not removed
     with limit.held(1234, SIZE, tmp_path) as how:
-        (group,) = own.glob("photofinish-*")
+        beside, group = sorted(own.glob("photofinish-*"), key=lambda each: (each / "cgroup.procs").exists())
+        assert beside.name == f"photofinish-{os.getpid()}-b2"
         assert how == "cgroup" and (group / "cgroup.procs").read_text() == "1234"
         assert {name: (group / name).read_text() for name in files} == files
 

@@ -5,6 +5,7 @@ kernel ends who exceeds it. Else RLIMIT_DATA: private memory that may be written
 refused it, and says so. RLIMIT_AS is of no use: frameworks reserve far more addresses than they fill.
 """
 
+import os
 import resource
 import secrets
 import time
@@ -38,7 +39,12 @@ def held(pid: int, size: int, root: Path = Path("/")) -> Iterator[str]:
 def _group(size: int, root: Path) -> Path | None:
     """A new group below our own with that limit; None where we may not make one."""
     for controller, (limit, (swap, none)) in zip(("", "memory"), FILES):
-        group = machine.control_group(root, controller) / f"photofinish-{secrets.token_hex(4)}"
+        own = machine.control_group(root, controller)
+        for left in own.glob("photofinish-*-*"):  # by who was killed before it could clear up
+            if not Path("/proc", left.name.split("-")[1]).exists():
+                with suppress(OSError):
+                    left.rmdir()
+        group = own / f"photofinish-{os.getpid()}-{secrets.token_hex(4)}"
         try:
             group.mkdir()
         except OSError:
