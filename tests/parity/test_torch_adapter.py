@@ -238,9 +238,10 @@ def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32
     assert {values.dtype for name, values in contestant.get().items() if name != "step"} == {np.dtype("float32")}
 
 
-def test_cuda_graphs_need_a_gpu() -> None:
-    with pytest.raises(Unsupported, match="torch:cudagraphs needs a CUDA device, not cpu"):
-        Contestant(Setup("cudagraphs"))
+@pytest.mark.parametrize("mode", ["cudagraphs", "tf32"])
+def test_some_modes_need_a_gpu(mode: str) -> None:
+    with pytest.raises(Unsupported, match=f"torch:{mode} needs a CUDA device, not cpu"):
+        Contestant(Setup(mode))
 
 
 def test_convolutions_are_onednns_where_it_is_there() -> None:

@@ -3,10 +3,10 @@
 # dependencies = ["torch==2.13.0", "numpy"]
 # [tool.photofinish]
 # title = "PyTorch"
-# modes = ["eager", "compile", "max-autotune", "trace", "export", "bf16", "fp16", "cudagraphs"]
+# modes = ["eager", "compile", "max-autotune", "trace", "export", "bf16", "fp16", "tf32", "cudagraphs"]
 # tasks = { trace = ["infer"], export = ["infer"], fp16 = ["infer"] }
-# precisions = { bf16 = ["bfloat16", "eager"], fp16 = ["float16", "eager"] }
-# mode-devices = { cudagraphs = ["cuda"] }
+# precisions = { bf16 = ["bfloat16", "eager"], fp16 = ["float16", "eager"], tf32 = ["TF32", "eager"] }
+# mode-devices = { cudagraphs = ["cuda"], tf32 = ["cuda"] }
 # download = "209 MB"
 # disk = "990 MB"
 # devices = ["cpu", "cuda"]
