@@ -40,7 +40,7 @@ certify: .make/dev .make/compiler  ## every model at full size, ten reduced in e
 
 install: .make/dev .make/system  ## everything, for work on the project
 
-system: .make/system  ## what pip cannot install: C++ compilers, a browser for the tests, Node.js
+system: .make/system  ## what pip cannot install: C++ compilers, a browser for the tests, Node.js, Open MPI
 
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
@@ -78,5 +78,9 @@ clean:  ## forget environments, caches and build output; stored races are kept
 	sh tools/system.sh clang
 	@mkdir -p .make && touch $@
 
-.make/system: .make/compiler .make/clang .make/browser .make/node
+.make/openmpi: tools/system.sh
+	sh tools/system.sh openmpi
+	@mkdir -p .make && touch $@
+
+.make/system: .make/compiler .make/clang .make/browser .make/node .make/openmpi
 	@touch $@

@@ -1,19 +1,24 @@
 #!/bin/sh
 # Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh clang` (for tinygrad),
-# `system.sh browser` (for the report's tests) or `system.sh node` (for frameworks in JavaScript). Missing for good is
-# not an error here: races and tests say what they go without.
+# `system.sh browser` (for the report's tests), `system.sh node` (for frameworks in JavaScript) or `system.sh openmpi`
+# (for CNTK). Missing for good is not an error here: races and tests say what they go without.
 set -u
 
+libraries=""
 case "${1:-}" in
 compiler) commands="g++ c++ clang++" packages="g++" purpose="torch:compile" ;;
 clang) commands="clang" packages="clang" purpose="tinygrad" ;;
 browser) commands="chromium chromium-browser google-chrome" packages="chromium" purpose="the browser tests" ;;
 node) commands="npm" packages="nodejs npm" purpose="frameworks in JavaScript" ;;
-*) echo "usage: system.sh compiler|clang|browser|node" >&2; exit 2 ;;
+openmpi) commands="" libraries="libmpi.so.40" packages="libopenmpi3" purpose="CNTK" ;;
+*) echo "usage: system.sh compiler|clang|browser|node|openmpi" >&2; exit 2 ;;
 esac
 
 for command in $commands; do
     command -v "$command" >/dev/null && exit 0
+done
+for library in $libraries; do
+    PATH="$PATH:/sbin" ldconfig -p | grep -q "$library" && exit 0
 done
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive

@@ -28,7 +28,7 @@ from photofinish.errors import UsageError
 from photofinish.values import Contender
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
-DEBIAN = {"node": "nodejs"}  # programs whose package is called otherwise
+DEBIAN = {"node": "nodejs", "libmpi": "libopenmpi3"}  # what has a package of another name
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ Python are for programs that this worker calls.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
+    [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
+    "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
     [[tool.photofinish.recipes]]                        other versions: what else they need, which modes they have, what
@@ -94,7 +96,8 @@ class FrameworkInfo:
     its values that are variables of the workers, and those to these; `language` is what runs its worker, "python" or
     "node"; `brings` what its packages install beside themselves and its file imports (Keras comes with TensorFlow);
     `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
-    that feeds one."""
+    that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
+    that stand in for them."""
 
     name: str
     title: str
@@ -115,6 +118,7 @@ class FrameworkInfo:
     brings: tuple[str, ...] = ()
     loops: dict[str, str] = field(default_factory=dict)
     pipeline: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
 
     @property
     def python(self) -> str:
@@ -232,7 +236,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              own.get("module", ""), _tasks(own), _mode_devices(own), _precisions(own),
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
                              tuple(own.get("brings", ())), _loops(own),
-                             {name: tuple(values) for name, values in own.get("pipeline", {}).items()})
+                             {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
+                             own.get("libraries", {}))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:

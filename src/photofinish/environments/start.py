@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from photofinish.environments import libraries
 from photofinish.environments.choice import Environment
 
 PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
@@ -35,4 +36,5 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
     kept = {name: value for name, value in inherited.items() if name not in PYTHON_VARIABLES + NODE_VARIABLES}
     programs = os.pathsep.join([str(home.python.parent), inherited.get("PATH", os.defpath)])
     packages = {"NODE_PATH": str(home.python.parents[1] / "node_modules")} if home.framework.language == "node" else {}
-    return {**kept, "PYTHONNOUSERSITE": "1", "PATH": programs, **packages, **asked}
+    stand_ins = libraries.variable(home.framework.libraries, inherited)
+    return {**kept, "PYTHONNOUSERSITE": "1", "PATH": programs, **packages, **stand_ins, **asked}

@@ -1,0 +1,1 @@
+"""A graph as CNTK source, without CNTK: a file per family of layers, and `source`, which joins them."""
