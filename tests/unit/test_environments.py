@@ -19,6 +19,7 @@ from photofinish.environments import (
     expand,
     headers,
     interpreters,
+    libraries,
     make,
     read_header,
     recipes,
@@ -303,6 +304,20 @@ def test_a_python_that_is_missing_is_told_with_the_way_to_get_one(nothing_found:
     found = resolve(Contender("alpha", "eager", version="0.9.1"))
     assert isinstance(found, Missing) and "Alpha 0.9.1 needs Python >=3.6,<3.7" in found.reason
     assert found.cure == "install one, for example: pyenv install 3.6, or: conda create --name python3.6 python=3.6"
+
+
+def test_a_library_is_found_under_the_name_that_an_old_binary_asks_for(tmp_path: Path,
+                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path))
+    wanted = {"libold.so.1": "libc.so.6", "libolder.so.1": "libnowhere.so.99"}
+    for _ in range(2):  # what is there is made again
+        found = libraries.variable(wanted, {"LD_LIBRARY_PATH": "/elsewhere"})
+    if not found:
+        pytest.skip("no ldconfig knows a libc.so.6 here")
+    folder, _, others = found["LD_LIBRARY_PATH"].partition(":")
+    assert others == "/elsewhere" and [each.name for each in Path(folder).iterdir()] == ["libold.so.1"]
+    assert (Path(folder) / "libold.so.1").resolve().exists()
+    assert libraries.variable({"libolder.so.1": "libnowhere.so.99"}, {}) == libraries.variable({}, {}) == {}
 
 
 def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,5 +38,5 @@ def _path_of(library: str) -> Path | None:
     if program is None:
         return None
     told = subprocess.run([program, "-p"], capture_output=True, text=True).stdout
-    found = re.search(rf"^\s+{re.escape(library)} \(.*x86-64.*\) => (.+)$", told, re.MULTILINE)
+    found = re.search(rf"^\s+{re.escape(library)} \([^)]*64[^)]*\) => (.+)$", told, re.MULTILINE)
     return Path(found.group(1)) if found else None

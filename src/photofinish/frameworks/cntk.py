@@ -5,7 +5,7 @@
 # title = "CNTK"
 # modes = ["graph"]
 # system = ["libmpi"]
-# download = "400 MB"
+# download = "120 MB"
 # disk = "460 MB"
 # devices = ["cpu"]
 # options = {}
