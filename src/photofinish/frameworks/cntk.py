@@ -17,8 +17,8 @@
 source is what runs. The writing is in _cntk/.
 
 It was built for Open MPI 1.10, whose libraries a later one stands in for (header: libraries); one process uses nothing
-of them; it asks pip what is installed. The update is CNTK's universal learner, which is told the rule: those that it ships keep what they remember to
-themselves.
+of them. It asks pip what is installed. The update is CNTK's universal learner, which is told the rule: the learners that
+it ships keep what they remember to themselves.
 """
 
 import warnings
@@ -93,10 +93,9 @@ class Contestant(Trainer):
 
     def _learner(self, rule: Any) -> Any:
         """The rule, in assignments."""
-        zero = lambda shape: cntk.constant(0.0, shape)  # noqa: E731
-        self.count = zero(())
+        self.count = cntk.constant(0.0, ())
         kept = rule.slots if getattr(rule, "momentum", 1) else ()  # without momentum nobody keeps a velocity
-        self.slots = {"{}/{}".format(slot, name): zero(spec.shape) for slot in kept
+        self.slots = {"{}/{}".format(slot, name): cntk.constant(0.0, spec.shape) for slot in kept
                       for name, spec in self.graph.parameters.items()}
 
         def update(parameters: List[Any], gradients: List[Any]) -> Any:
@@ -157,7 +156,7 @@ class Contestant(Trainer):
         found = {"gradient/" + name: gradients[self.wrt[name]] if name in self.wrt else np.zeros(spec.shape, np.float32)
                  for name, spec in self.graph.parameters.items()}
         found.update(zip(self.trained, (values[each] for each in outputs[1:])))
-        return dict(found, loss=np.float32(values[loss].reshape(())))
+        return dict(found, loss=np.asarray(values[loss], np.float32).reshape(()))
 
     def wait(self, handle: Any) -> None:
         """Nothing to wait for: a function has finished when it returns."""
