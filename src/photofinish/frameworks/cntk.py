@@ -17,8 +17,8 @@
 source is what runs. The writing is in _cntk/.
 
 It was built for Open MPI 1.10, whose libraries a later one stands in for (header: libraries); one process uses nothing
-of them. It asks pip what is installed. The update is CNTK's universal learner, which is told the rule: the learners that
-it ships keep what they remember to themselves.
+of them. It asks pip what is installed. The update is CNTK's universal learner, which is told the rule: the learners
+that it ships keep what they remember to themselves.
 """
 
 import warnings
