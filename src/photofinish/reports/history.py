@@ -39,7 +39,7 @@ DRAWN: tuple[tuple[str, str, str, Reading], ...] = (
     ("First step", "first_step", "duration",
      lambda result, each: estimate_phase(result.race, each.contender, f"first_step:{result.race.case.task}")),
     ("Import", "import", "duration", lambda result, each: estimate_phase(result.race, each.contender, "import")),
-    ("Peak memory", "memory", "bytes", lambda result, each: _point(each.memory)),
+    ("Peak memory", "memory", "bytes", lambda result, each: _point(each.memory if each.time else None)),
 )
 _TONES = {True: "good", False: "bad"}
 
@@ -63,7 +63,7 @@ def _version_json(history: History, result: Result, version: Dated) -> dict[str,
     figures = {key: estimated(read(result, standing)) if standing else None for _, key, _, read in DRAWN}
     return {"contender": version.contender, "line": version.line, "version": version.version,
             "released": version.day.isoformat(), "place": standing.place if standing else None,
-            **figures, "memory": standing.memory if standing else None,
+            **figures, "memory": standing.memory if standing and standing.time else None,
             "reason": "; ".join(_reasons(history, result, version))}
 
 
