@@ -84,7 +84,8 @@ def test_nobody_is_left_behind_where_all_are_to_be_timed(monkeypatch: pytest.Mon
     monkeypatch.setattr(Session, "_leave_behind", lambda session: left.append(session))
     monkeypatch.setattr(session, "LaunchRun", lambda course, number, rounds: SimpleNamespace(
         run=lambda: Launch(number, 0, (), (), 0.1)))
-    course: Any = SimpleNamespace(contested=True, live=[], room=None, peaks={}, anchor="", listener=lambda event: None)
+    course: Any = SimpleNamespace(contested=True, entries=[], live=[], facts={}, room=None, peaks={}, anchor="",
+                                  listener=lambda event: None)
     nothing: Any = None
     Session(course, nothing, {}, 100.0, 0.01, time_all=time_all).run(lambda: None)
     assert bool(left) is not time_all

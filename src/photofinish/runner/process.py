@@ -49,6 +49,7 @@ class WorkerProcess:
         self.log = log
         self.mark = mark
         self._buffer = bytearray()
+        self._oom_kills = _oom_kills()  # of the whole machine, when the request that now runs began
         begin = time.perf_counter()
         with log.open("ab") as sink:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sink,
@@ -68,6 +69,7 @@ class WorkerProcess:
         """Sends a request and sleeps until the answer. Raises WorkerFailed."""
         assert self._process.stdin is not None
         self.expect_silence()
+        self._oom_kills = _oom_kills()
         try:
             self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
             self._process.stdin.flush()
@@ -195,7 +197,7 @@ class WorkerProcess:
         name = signal.Signals(-code).name
         # Nobody here sends SIGKILL while a request runs, so it came from the kernel's out-of-memory killer or a user.
         refused = any(sign in self.log_tail().lower() for sign in OUT_OF_MEMORY)  # and it did not bear it
-        kind = "out of memory" if refused or (-code == signal.SIGKILL and _kernel_killed()) else "crash"
+        kind = "out of memory" if refused or (-code == signal.SIGKILL and _oom_kills() > self._oom_kills) else "crash"
         return self._failed(kind, f"was killed by {name}")
 
     def _failed(self, kind: str, message: str) -> WorkerFailed:
@@ -203,16 +205,9 @@ class WorkerProcess:
 
 
 def _oom_kills() -> int:
+    """How often the kernel's out-of-memory killer has struck on this machine; 0 where nobody says."""
     try:
         rows = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
         return int(rows.get("oom_kill", 0))
     except OSError:
         return 0
-
-
-_OOM_KILLS_BEFORE = _oom_kills()
-
-
-def _kernel_killed() -> bool:
-    """True if the kernel's out-of-memory killer has struck on this machine since we started."""
-    return _oom_kills() > _OOM_KILLS_BEFORE
