@@ -220,3 +220,6 @@ def formats(command: Callable[..., Any]) -> Callable[..., Any]:
         from photofinish.cli.present import Choice
         return command(*given, chosen=Choice.of(html, as_json, as_csv, as_markdown), **others)
     return decided
+
+
+judged = together(seed, certify, recertify, store, formats, quiet)  # of what certifies, measures and reports

@@ -64,12 +64,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @click.option("--seeds", type=options.COUNT, metavar="N",
               help="Of --task fit: trainings of each contender, each from weights and an order of its own. Default: 5, "
                    "if the budget allows.")
-@options.seed
-@options.certify
-@options.recertify
-@options.store
-@options.formats
-@options.quiet
+@options.judged
 def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], chosen: "Choice", quiet: bool,
             **asked: Any) -> int:
     """Race contenders on MODEL and judge them.

@@ -48,12 +48,7 @@ Exit code: as of photofinish race.""")
 @options.memory
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes of each contender, among which the queries are divided. Default: 5.")
-@options.seed
-@options.certify
-@options.recertify
-@options.store
-@options.formats
-@options.quiet
+@options.judged
 def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bool, **asked: Any) -> int:
     """Let contenders answer queries to MODEL, one at a time, and judge how long these wait.
 

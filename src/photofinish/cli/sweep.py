@@ -41,12 +41,7 @@ Exit code: as of photofinish race.""")
 @options.memory
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes of each contender at each batch. Default: 6, if the budget allows, 2 at least.")
-@options.seed
-@options.certify
-@options.recertify
-@options.store
-@options.formats
-@options.quiet
+@options.judged
 def command(model: str, contenders: tuple[str, ...], task: str, chosen: "Choice", quiet: bool, **asked: Any) -> int:
     """Time contenders on MODEL at several batches: throughput, time per sample, latency.
 
