@@ -87,9 +87,9 @@ COMPILED = [each for each in [*contenders(cheap=False), *engines(cheap=False)] i
 
 
 def cases() -> Iterator[Any]:
-    """Every model in eager and graph mode; the smallest of each family in inference engines and the other modes, the
-    compilers taking turns over the families (compiling is slow, and `make certify` asks all of all). A model's cases
-    stand together: they share the reference."""
+    """Every model in eager and graph mode; the smallest of each family in inference engines and the other modes (in
+    TensorFlow's eager mode if it is shallow), the compilers taking turns over the families (compiling is slow, and
+    `make certify` asks all of all). A model's cases stand together: they share the reference."""
     known = {each.name: each for each in [*contenders(cheap=True), *engines()]}
     for model in STANDS_FOR:
         names = ["torch:eager", "tensorflow:graph"]
