@@ -11,14 +11,18 @@ PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.1
 CONTENDERS := torch:eager,torch:compile,tensorflow:graph,tensorflow:xla
 LOCKED := pyproject.toml constraints.txt tools/install.py
 
-.PHONY: race test test-legacy lint bench certify install system lock docs clean
+.PHONY: race test test-environments test-legacy lint bench certify install system lock docs clean
 
 race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: a verdict and race.html
 	$(BIN)/photofinish race resnet18 --input 3x64x64 --task train --task infer --contenders $(CONTENDERS) \
 		--budget $(BUDGET) --html race.html
 
-test: lint .make/browser  ## lint, then every test this machine can run
-	$(BIN)/pytest -n 2 --dist worksteal
+# A cache of its own: what somebody has made in ~/.cache would add hundreds of tests here and none elsewhere.
+test: lint .make/browser  ## lint, then every test that needs no environment of photofinish env
+	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal
+
+test-environments: .make/dev  ## every layer and reduced model in the frameworks whose environments have been made
+	$(BIN)/pytest -n 2 --dist worksteal tests/parity
 
 test-legacy: .make/dev  ## old versions of frameworks: environments made where a Python is found, small models proven
 	$(BIN)/python -m benchmarks.certify --legacy
