@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
+from photofinish.models.senet import squeeze_excite
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import (
     batch_norm,
@@ -19,7 +20,6 @@ from photofinish.vocabulary import (
     global_average_pool,
     linear,
     scope,
-    sigmoid,
     stochastic_depth,
     swish,
 )
@@ -54,21 +54,13 @@ def round_channels(channels: float) -> int:
 
 
 @block
-def squeeze_excite(x: Tensor, squeezed: int) -> Tensor:
-    """Hu et al. 2017 (arXiv 1709.01507): each channel is scaled by a gate that sees all of them."""
-    y = global_average_pool(x, keep_axes=True)
-    y = swish(conv(y, squeezed, 1, bias=True))
-    return x * sigmoid(conv(y, x.channels, 1, bias=True))
-
-
-@block
 def mobile_block(x: Tensor, expansion: int, kernel: int, stride: int, channels: int, drop: float,
                  norm: Callable[..., Tensor]) -> Tensor:
     y, wide = x, expansion * x.channels
     if expansion > 1:
         y = swish(norm(conv(y, wide, 1)))
     y = swish(norm(conv(y, wide, kernel, stride, groups=wide)))
-    y = squeeze_excite(y, max(1, x.channels // 4))
+    y = squeeze_excite(y, max(1, x.channels // 4), swish)
     y = norm(conv(y, channels, 1))
     return stochastic_depth(y, drop) + x if stride == 1 and x.channels == channels else y
 

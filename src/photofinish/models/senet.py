@@ -29,9 +29,10 @@ REDUCTION = 16  # of the channels, in a gate
 
 
 @block
-def squeeze_excite(x: Tensor) -> Tensor:
+def squeeze_excite(x: Tensor, squeezed: int, activation: Callable[[Tensor], Tensor] = relu) -> Tensor:
+    """Scales each channel by a gate that sees all of them, through `squeezed` values."""
     y = global_average_pool(x, keep_axes=True)
-    y = relu(conv(y, x.channels // REDUCTION, 1, bias=True))
+    y = activation(conv(y, squeezed, 1, bias=True))
     return x * sigmoid(conv(y, x.channels, 1, bias=True))
 
 
@@ -54,7 +55,7 @@ def bottleneck(x: Tensor, width: int, stride: int, groups: int) -> Tensor:
     inside = width if groups == 1 else 2 * width
     y = relu(conv_norm(x, inside, 1))
     y = relu(conv_norm(y, inside, 3, stride, groups))
-    y = squeeze_excite(conv_norm(y, 4 * width, 1))
+    y = squeeze_excite(conv_norm(y, 4 * width, 1), 4 * width // REDUCTION)
     return relu(y + shortcut(x, 4 * width, stride))
 
 
@@ -62,7 +63,7 @@ def bottleneck(x: Tensor, width: int, stride: int, groups: int) -> Tensor:
 def original_bottleneck(x: Tensor, width: int, stride: int, groups: int) -> Tensor:
     y = relu(conv_norm(x, width, 1, stride))
     y = relu(conv_norm(y, width, 3, groups=groups))
-    y = squeeze_excite(conv_norm(y, 4 * width, 1))
+    y = squeeze_excite(conv_norm(y, 4 * width, 1), 4 * width // REDUCTION)
     return relu(y + shortcut(x, 4 * width, stride))
 
 
@@ -71,7 +72,7 @@ def wide_bottleneck(x: Tensor, width: int, stride: int, groups: int) -> Tensor:
     """SENet-154's: half of the channels after the first 1x1, and projections of 3x3 where the image halves."""
     y = relu(conv_norm(x, 2 * width, 1))
     y = relu(conv_norm(y, 4 * width, 3, stride, groups))
-    y = squeeze_excite(conv_norm(y, 4 * width, 1))
+    y = squeeze_excite(conv_norm(y, 4 * width, 1), 4 * width // REDUCTION)
     return relu(y + shortcut(x, 4 * width, stride, kernel=1 if stride == 1 else 3))
 
 
