@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,23 +25,26 @@ Examples:
   photofinish show resnet50
   photofinish show resnet50 --as torch
   photofinish show bert_base --as keras --input 128
+  photofinish show resnet18 --as torch --script > train.py
   photofinish show resnet50 --as onnx --output resnet50.onnx
   photofinish show vgg16 --as table --input 3x320x320 --json""")
 @click.argument("model")
 @click.option("--as", "form", default="table", show_default=True, metavar="FORM",
               help="table, torch, keras, flax or onnx.")
+@click.option("--script", is_flag=True, help="The whole training program of the code, which runs on its own.")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the ONNX model there, with weights drawn as for a race from seed 0.")
 @options.shape
 @options.classes
 @options.as_json
-def command(model: str, form: str, output: Path | None, shape: tuple[int, ...] | None, classes: int | None,
-            as_json: bool) -> None:
+def command(model: str, form: str, script: bool, output: Path | None, shape: tuple[int, ...] | None,
+            classes: int | None, as_json: bool) -> None:
     """Show MODEL layer by layer, or as native code.
 
     The table counts trainable parameters and multiply-accumulates of one sample, and says which frameworks have
     every layer of their own. The code is what the framework runs, ready to paste; of ONNX it is the text of the model,
-    whose weights are in the file that --output writes. Its batch is the model's own.
+    whose weights are in the file that --output writes. Its batch is the model's own. A script trains on numbers that it
+    draws, and --json counts what there is of it to read.
     """
     from photofinish import frameworks, models
     from photofinish.cli.output import show
@@ -55,6 +59,9 @@ def command(model: str, form: str, output: Path | None, shape: tuple[int, ...] |
         size = write_onnx(graph, entry.batch, output)
         told = {"model": entry.name, "form": form, "file": str(output), "bytes": size}
         click.echo(json.dumps(told) if as_json else f"{output}: {size:,} bytes")
+    elif script:
+        source = program(form, entry.name, graph, entry.batch)
+        click.echo(json.dumps(described_script(entry.name, form, source)) if as_json else source, nl=as_json)
     elif form != "table":
         source = native_code(form, graph, entry.batch)
         click.echo(json.dumps({"model": entry.name, "form": form, "source": source}) if as_json else source)
@@ -75,6 +82,25 @@ def native_code(form: str, graph: "Graph", batch: int = 1) -> str:
         return source.native_source(graph, batch)
     except frameworks.Unsupported as error:
         raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
+
+
+def program(form: str, name: str, graph: "Graph", batch: int) -> str:
+    """The training program. Raises UsageError if the form has none, or cannot express the graph."""
+    from photofinish import scripts
+    from photofinish.frameworks import Unsupported
+    if form not in scripts.forms():
+        raise UsageError(f"--script: there is no training program of --as {form}",
+                         f"choose from: {', '.join(scripts.forms())}")
+    try:
+        return scripts.program(form, name, graph, batch)
+    except Unsupported as error:
+        raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
+
+
+def described_script(name: str, form: str, source: str) -> dict[str, Any]:
+    """The documented object of `show --script --json`. Raises UsageError without radon."""
+    from photofinish import scripts
+    return {"model": name, "form": form, "source": source, "counts": asdict(scripts.counts(source))}
 
 
 def write_onnx(graph: "Graph", batch: int, path: Path) -> int:

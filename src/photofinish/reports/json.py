@@ -31,8 +31,8 @@ from photofinish.values import (
     to_json,
 )
 
-SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "study", "claims", "sweep", "history",
-           "bisect")
+SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
+           "history", "bisect")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,4 @@
+"""What makes a program of the printed module (../../scripts.py)."""
+
+CHANNELS_LAST = True
+READ = "float(loss)"
