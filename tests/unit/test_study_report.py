@@ -1,17 +1,21 @@
 """The report of a study says who is faster where, whether that depends on the race, and what was published."""
 
 import io
+from dataclasses import replace
 
+import jsonschema
 import pytest
 from rich.console import Console
 
 from factories import Runner, case, race
+from photofinish import models
 from photofinish.render import csv, html, markdown, terminal
 from photofinish.render.document import Paragraph, Shade, Table, blocks_of
 from photofinish.render.quantities import plain
+from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
 from photofinish.stats import judge
-from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
+from photofinish.study import OUT_OF_MEMORY, Accuracy, PlannedRace, Published, Settled, Study
 
 PAIR = ("torch:eager", "tensorflow:graph")
 FASTER = {("resnet18", 1): 1.3, ("resnet18", 8): 1.25, ("vgg16", 1): 0.7, ("vgg16", 8): 1.0}  # seconds of b over a's
@@ -76,3 +80,31 @@ def test_what_is_pending_or_left_out_is_said(races: list[Settled]) -> None:
     assert [each["state"] for each in as_json(study(mixed), mixed)["races"]] == [
         "done", "not yet run", "left out: no NVIDIA GPU here"]
     assert document(study(mixed), mixed).subtitle == "1 of 3 races run, 1 left out"
+
+
+def test_what_accuracy_costs() -> None:
+    """Made to grow with the square root of operations, but for one network that is beaten."""
+    accuracies = {"resnet18": 0.70, "resnet34": 0.73, "vgg16": 0.72, "mobilenet_v2": 0.72}
+    macs = {name: models.find(name).graph().macs for name in accuracies}
+    races = []
+    for name in accuracies:
+        field = (Runner(PAIR[0], 1e-7 * macs[name]**0.5), Runner(PAIR[1], 2e-7 * macs[name]**0.5))
+        result = judge(race(field, of=replace(case(name), task="infer"), launches=4, seed=len(name)))
+        races.append(Settled(PlannedRace("networks", name, ("infer",), PAIR), (result,)))
+    found = Study("mine", "Mine", "Is it so?", "", "", tuple(each.planned for each in races),
+                  accuracy=Accuracy("somebody", accuracies))
+    told = as_json(found, races)
+    jsonschema.validate(told, schema("study"))
+    densest = told["costs"]["networks"][0]
+    assert densest["model"] == "mobilenet_v2" and densest["density"] == pytest.approx(72 / 3.504872)
+    fits = {each["contender"]: each for each in told["costs"]["fits"]}
+    for name in PAIR:
+        assert fits[name]["exponent"]["value"] == pytest.approx(0.5, abs=0.05) and fits[name]["networks"] == 4
+        assert fits[name]["factor"] < 1.05
+    (costs,) = [each for each in blocks_of(document(found, races), Table) if each.name == "costs"]
+    beaten = {row[0]: row[-1] for row in costs.rows if row[3].text == PAIR[0]}
+    assert beaten == {"resnet18": "mobilenet_v2", "resnet34": None, "vgg16": "resnet34", "mobilenet_v2": None}
+
+
+def test_a_study_without_accuracies_tells_no_costs(races: list[Settled]) -> None:
+    assert as_json(study(races), races)["costs"] is None

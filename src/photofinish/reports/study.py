@@ -25,7 +25,7 @@ from photofinish.render.document import (
     Table,
 )
 from photofinish.render.quantities import TIMES
-from photofinish.reports import verdict
+from photofinish.reports import costs, verdict
 from photofinish.reports.reading import TASKS, between, ranked
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.verdict import ALPHA, decide
@@ -49,6 +49,7 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
         rows = [each for each in races if each.planned.group == group]
         sections.append(Section(group.replace(" ", "-"), group.capitalize(),
                                 tuple(_group(rows, study.published.get(group)))))
+    sections += costs.section(study, races)
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
 
 
@@ -62,9 +63,9 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
     told.append(Paragraph((
         "Measurements take at most ", Quantity(seconds, "duration"),
         "; what starts and proves the contenders comes on top, once for each model and input size.")))
-    columns = (Column("Race"), Column("Contenders"), Column("State"))
-    rows = tuple((each.planned.title, ", ".join(each.planned.contenders), _state(each)) for each in races
-                 if not each.reason)
+    columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
+    rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders), _state(each))
+                 for each in races if not each.reason)
     return Document(_title(study), "what would be run", study.title, (study.question,), (),
                     (Section("plan", "", (*told, Table("plan", columns, rows), *_left_out(races))),))
 
@@ -72,8 +73,8 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:
     """The documented object of `photofinish study --json`."""
     return {"study": study.name, "scale": study.scale, "title": study.title, "question": study.question,
-            "source": study.source, "races": [_race_json(each, study.published.get(each.planned.group))
-                                              for each in races]}
+            "source": study.source, "costs": costs.as_json(study, races),
+            "races": [_race_json(each, study.published.get(each.planned.group)) for each in races]}
 
 
 def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
@@ -147,7 +148,8 @@ def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Ite
 
 def _size(planned: PlannedRace) -> str:
     shape = "x".join(map(str, planned.shape)) if planned.shape else ""
-    told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else ""]
+    told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else "",
+            planned.regime if planned.regime != "matched" else ""]
     return " ".join(each for each in told if each) or "its own size"
 
 
@@ -187,7 +189,8 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
     """Every race. Columns in which all are alike are left out."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
-    fixed = [title for title in ("Input", "Batch", "Device", "Task") if len({str(row[title][1]) for row in told}) == 1]
+    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task")
+             if len({str(row[title][1]) for row in told}) == 1]
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
     return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
 
@@ -199,7 +202,8 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
     told: dict[str, tuple[str, Cell]] = {
         "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
-        "Batch": ("count", planned.batch), "Device": ("text", planned.device), "Task": ("text", task),
+        "Batch": ("count", planned.batch), "Device": ("text", planned.device),
+        "Regime": ("text", planned.regime), "Task": ("text", task),
         "Verdict": ("text", verdict.outcome(result) if result else NOT_YET), "Faster": ("contender", _faster(ours)),
         "Ratio": ("ratio", ratio)}
     if published:

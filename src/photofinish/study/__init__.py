@@ -25,6 +25,7 @@ from photofinish.study.checks import (
     choice,
     count,
     fraction,
+    fractions,
     many,
     ratios,
     seconds,
@@ -80,7 +81,8 @@ class PlannedRace:
     def title(self) -> str:
         size = " x ".join(map(str, self.shape)) if self.shape else ""
         batch = f"batch {self.batch}" if self.batch else ""
-        told = [self.model, self.data, size, batch, self.device, " and ".join(self.tasks)]
+        regime = self.regime if self.regime != "matched" else ""
+        told = [self.model, self.data, size, batch, self.device, regime, " and ".join(self.tasks)]
         return ", ".join(each for each in told if each)
 
 
@@ -94,6 +96,14 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """Published accuracies of models, from 0 to 1, and whose they are."""
+
+    source: str
+    top1: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Study:
     """A study at one scale."""
 
@@ -104,6 +114,7 @@ class Study:
     scale: str
     races: tuple[PlannedRace, ...]
     published: dict[str, Published] = field(default_factory=dict)  # by group
+    accuracy: Accuracy | None = None
 
     def to_run(self) -> list[PlannedRace]:
         return [each for each in self.races if not each.skip]
@@ -133,6 +144,7 @@ STUDY = {"title": text, "question": text, "source": text, **RUN}
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": count, "device": text, "regime": text,
                              "reason": text}
 PUBLISHED = {"source": text, "a": text, "b": text}
+ACCURACY = {"source": text, "top1": fractions}
 
 
 def builtin() -> dict[str, Path]:
@@ -181,7 +193,7 @@ class _Reading:
         if self.scale and self.scale not in scales:
             raise unknown("scale of this study", self.scale, scales) if scales else UsageError(
                 f"{self.source.path} has one scale only", "leave --scale out")
-        common = self._values(head, ("study",), STUDY)
+        common = self._values(head, ("study",), STUDY, ("accuracy",))
         for wanted in ("title", "question"):
             if wanted not in common:
                 raise Malformed(self.source, ("study",), wanted, "is missing", f'add {wanted} = "..."')
@@ -200,7 +212,20 @@ class _Reading:
                 self.source.value({"ratios": {}, **printed}, inside, "ratios", ratios)
                 published[merged["name"]] = Published(*(found.get(key, "") for key in PUBLISHED))
             races += self._grid(group, where, merged)
-        return Study(self.source.path.stem, **told, scale=self.scale, races=tuple(races), published=published)
+        return Study(self.source.path.stem, **told, scale=self.scale, races=tuple(races), published=published,
+                     accuracy=self._accuracy(head))
+
+    def _accuracy(self, head: dict[str, Any]) -> Accuracy | None:
+        if "accuracy" not in head:
+            return None
+        where = ("study", "accuracy")
+        found = self._values(self._table(head["accuracy"], where), where, ACCURACY, scaled=False)
+        for key in ACCURACY:
+            if key not in found:
+                raise Malformed(self.source, where, key, "is missing", MORE)
+        for name in found["top1"]:
+            self.source.told((*where, "top1"), name, models.find, name)
+        return Accuracy(**found)
 
     def _table(self, value: Any, where: tuple[Any, ...]) -> dict[str, Any]:
         if not isinstance(value, dict):

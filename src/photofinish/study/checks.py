@@ -120,6 +120,13 @@ def fraction(value: Any) -> float:
     return float(value)
 
 
+def fractions(value: Any) -> dict[str, float]:
+    """Model -> a fraction, such as an accuracy."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f"fractions by model, not {value!r}")
+    return {name: fraction(each) for name, each in value.items()}
+
+
 def ratios(value: Any) -> Any:
     """Model -> input -> batch -> a ratio, or words such as "out of memory"."""
     rows = [batches for inputs in _tables(value) for batches in _tables(inputs)]
