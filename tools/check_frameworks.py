@@ -26,10 +26,11 @@ def allowed() -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=None)
 def drivers() -> dict[str, str]:
-    """The room of a file that drives old versions of a framework -> the framework's module."""
+    """The room of a file that drives old versions of a framework, or a strategy of it -> the framework's module."""
     headers = {path.stem: read_header(path) for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
-    return {"frameworks/" + each.driver.replace(".", "/"): name
-            for name, info in headers.items() for each in info.recipes if each.driver}
+    named = [(name, each.driver) for name, info in headers.items() for each in info.recipes if each.driver]
+    named += [(name, info.driver_of("", each)) for name, info in headers.items() for each in info.strategies]
+    return {"frameworks/" + driver.replace(".", "/"): name for name, driver in named}
 
 
 @lru_cache(maxsize=None)

@@ -290,7 +290,8 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
     given = own_weights(weights, model, graph)
     prepared = images.batches(pictures, graph.inputs[0][1], models.find(model).preparation, case.batch)
     with trial(contenders, {"infer": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
-               timeout=timeout, environments=environments, make_environments=make_environments, weights=given) as tried:
+               timeout=timeout, environments=environments, make_environments=make_environments, weights=given,
+               tasks=["infer"]) as tried:
         found = Prediction(tried.course).run(prepared, len(pictures))
     counted = judge_guesses(found, [each.label for each in pictures])
     return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures))

@@ -122,12 +122,14 @@ class Worker:
         return {"probes": probes.run(self.contestant)}
 
     def prove(self, folder: str, label: str, forward_only: bool = False, unit: float = 0.0,
-              draw: int = 0) -> Dict[str, Any]:
+              draw: int = 0, parts: int = 1) -> Dict[str, Any]:
         """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`; of a reference
-        that rounds what it computes with, those of one `draw` of roundings by `unit`."""
+        that rounds what it computes with, those of one `draw` of roundings by `unit`; of one that divides each batch as
+        several processes do, with so many `parts`."""
         from photofinish.measure import proof
         from photofinish.measure.rounded import Rounded
-        contestant: Any = Rounded(self.contestant, unit, draw) if unit else self.contestant
+        divided = self._divided(parts)
+        contestant: Any = Rounded(divided, unit, draw) if unit else divided
         written = proof.run(lambda: contestant, Path(folder), label, forward_only=forward_only)
         return {"written": written}
 
@@ -145,10 +147,10 @@ class Worker:
         np.savez(result, **found)
         return {}
 
-    def confirm(self, folder: str, label: str, forward_only: bool = False) -> Dict[str, Any]:
+    def confirm(self, folder: str, label: str, forward_only: bool = False, parts: int = 1) -> Dict[str, Any]:
         """Runs the few exercises by which one reference confirms another."""
         from photofinish.measure import proof
-        return {"written": proof.confirm(lambda: self.contestant, Path(folder), label, forward_only)}
+        return {"written": proof.confirm(lambda: self._divided(parts), Path(folder), label, forward_only)}
 
     def witness(self, given: str) -> Dict[str, Any]:
         """What only this process can see of itself: its threads while a matrix product repeats (of operands of its own,
@@ -157,10 +159,14 @@ class Worker:
         return {"threads": probes.attempt(probes.threads, self.contestant),
                 "evidence": probes.attempt(lambda each: each.evidence(), self.contestant)}
 
-    def free_runs(self, folder: str, label: str) -> Dict[str, Any]:
+    def free_runs(self, folder: str, label: str, parts: int = 1) -> Dict[str, Any]:
         """Runs the free runs of the reference that `prove` leaves out."""
         from photofinish.measure import proof
-        return {"written": proof.free_runs(lambda: self.contestant, Path(folder), label)}
+        return {"written": proof.free_runs(lambda: self._divided(parts), Path(folder), label)}
+
+    def _divided(self, parts: int) -> Any:
+        from photofinish.measure.split import Split
+        return Split(self.contestant, parts) if parts > 1 else self.contestant
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "resize",

@@ -1,4 +1,5 @@
-"""The smallest model with everything a race touches: a convolution, a BatchNorm, a linear layer. And one of words."""
+"""The smallest model with everything a race touches: a convolution, a BatchNorm, a linear layer. One without BatchNorm,
+and one of words."""
 
 from photofinish.models import image, model, words
 from photofinish.optimizers import SGD
@@ -8,6 +9,11 @@ from photofinish.vocabulary import batch_norm, conv, embedding, global_average_p
 @model("tiny", inputs=image(3, 6, 6), classes=4)
 def tiny(x, classes):  # type: ignore[no-untyped-def]
     return linear(global_average_pool(relu(batch_norm(conv(x, 4, 3)))), classes)
+
+
+@model("tiny_plain", inputs=image(3, 6, 6), classes=4)
+def tiny_plain(x, classes):  # type: ignore[no-untyped-def]
+    return linear(global_average_pool(relu(conv(x, 4, 3))), classes)
 
 
 @model("tiny_language", inputs=words(4, "words"), classes=None, task="language modelling", unit="tokens", unit_axis="T",

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from photofinish.runner.groups import choose_anchor, default_room, divide, gather
+from photofinish.values import Contender
 
 PEAKS = {"a": 3, "b": 2, "c": 4, "d": 1, "e": 2, "f": 3}
 
 
 def course(peaks: dict[str, int], room: int | None, **changes: Any) -> Any:
-    entries = [SimpleNamespace(name=name) for name in peaks]
+    entries = [SimpleNamespace(name=name, contender=Contender("fake")) for name in peaks]
     steps = {name: float(number) for number, name in enumerate(reversed(list(peaks)), 1)}  # the last is the fastest
     values = {"live": entries, "peaks": peaks, "room": room, "seed": 1, "anchor": "", "tasks": ["train"],
               "estimates": {"train": steps}}
@@ -39,6 +40,14 @@ def test_who_fits_runs_together() -> None:
     assert gather(course(PEAKS, sum(PEAKS.values())), 1) == [list(PEAKS)]
     assert gather(course(PEAKS, None), 1) == [list(PEAKS)]
     assert gather(course({"a": 7, "b": 9}, 1), 1) == [["a", "b"]]  # two are the least that can be compared
+
+
+def test_who_cannot_be_stopped_is_alive_alone_and_the_others_share_a_group() -> None:
+    field = course({"a": 1, "b": 1, "c": 1}, None)
+    field.live[1].contender = Contender("fake", strategy="mean", world=2)
+    for number in range(1, 9, 2):
+        groups = gather(field, number)
+        assert sorted(groups) == [["a", "c"], ["b"]] and gather(field, number + 1) == groups[::-1]
 
 
 def test_one_that_is_too_large_for_any_room_leaves_the_others_together() -> None:

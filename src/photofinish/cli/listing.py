@@ -116,12 +116,19 @@ def _whereabouts(info: "FrameworkInfo") -> Entry:
 
 
 def contenders() -> list[Entry]:
-    """Every framework in every mode, and in every loop of its own over a data set."""
+    """Every framework in every mode, every loop of its own over a data set, and in two processes by each strategy."""
     from photofinish.environments import frameworks as headers
-    return [{"name": f"{each['name']}:{mode}", "default": mode == each["modes"][0],
-             "installed": each["version"] is not None, "tasks": list(headers()[each["name"]].tasks_of(mode)),
-             "options": each["options"]}
-            for each in frameworks() for mode in (*each["modes"], *headers()[each["name"]].loops)]
+    from photofinish.environments.headers import STRATEGY_TASKS
+    found = []
+    for each in frameworks():
+        info = headers()[each["name"]]
+        ways = {mode: info.tasks_of(mode) for mode in (*each["modes"], *info.loops)}
+        ways.update({f"{mode}+{name}[2]": STRATEGY_TASKS for name, strategy in info.strategies.items()
+                     for mode in strategy.modes})
+        found += [{"name": f"{each['name']}:{way}", "default": way == each["modes"][0],
+                   "installed": each["version"] is not None, "tasks": list(tasks), "options": each["options"]}
+                  for way, tasks in ways.items()]
+    return found
 
 
 def size(inputs: Sequence[Entry]) -> str:

@@ -119,7 +119,8 @@ COUNT = click.IntRange(min=1)
 
 contenders = click.option(
     "--contenders", "-c", "contenders", multiple=True, metavar="LIST",
-    help="Framework:mode[option=value,...], separated by commas. Default: every installed framework in its "
+    help="Framework:mode[option=value,...], separated by commas; framework:mode+strategy[2] trains with two processes. "
+         "Default: every installed framework in its "
          "default mode; `all`: every framework there is, in environments made for them. One named twice races against "
          "itself.")
 memory_limit = click.option("--memory-limit", type=Size(), metavar="SIZE",

@@ -27,6 +27,7 @@ from photofinish.environments.contenders import (
 from photofinish.environments.headers import (
     FOLDER,
     PIPELINE_TASKS,
+    STRATEGY_TASKS,
     TASKS,
     FrameworkInfo,
     Recipe,
@@ -41,6 +42,7 @@ __all__ = [
     "COMMON_OPTIONS",
     "FOLDER",
     "PIPELINE_TASKS",
+    "STRATEGY_TASKS",
     "TASKS",
     "Choice",
     "Environment",

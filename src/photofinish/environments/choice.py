@@ -46,7 +46,7 @@ class Environment:
     @property
     def driver(self) -> str:
         """The module of a part that drives this version, "" where the framework's own file does."""
-        return self.framework.recipe_for(self.version).driver
+        return self.framework.driver_of(self.version)
 
     @property
     def hazards(self) -> str:

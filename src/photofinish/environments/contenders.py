@@ -18,6 +18,7 @@ WHOLE_NUMBER = ("N",)  # as the allowed values of an option
 # Options that every contender has; none listed means any value.
 COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "handicap": (), "fault": sabotage.FAULTS,
                                               "at": WHOLE_NUMBER}
+STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
 
 
 def expand(*texts: str, device: str = "cpu") -> list[Contender]:
@@ -82,7 +83,10 @@ def checked(text: str, device: str = "cpu") -> Contender:
         old = framework.recipe_for(contender.version).modes
         name = framework.name + (f" {contender.version}" if old else "")
         raise unknown(f"mode of {name}", contender.mode, modes, f"modes: {', '.join(modes)}")
-    options = {**framework.options, **framework.pipeline, **COMMON_OPTIONS}
+    if contender.strategy:
+        _check_strategy(framework, contender, device)
+    options = {**framework.options, **({} if contender.strategy else framework.pipeline), **COMMON_OPTIONS,
+               **(STRATEGY_OPTIONS if contender.strategy else {})}
     for option, value in contender.options:
         if option not in options:
             raise unknown(f"option of {framework.name}", option, options)
@@ -102,6 +106,29 @@ def checked(text: str, device: str = "cpu") -> Contender:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
         raise unknown(f"device of {of}", device, devices)
     return contender
+
+
+def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str) -> None:
+    """Raises UsageError unless the framework has that strategy, in that mode, version and device."""
+    if not framework.strategies:
+        able = ", ".join(f"{each.name}+{name}" for each in headers.frameworks().values() for name in each.strategies)
+        raise UsageError(f"{contender.name}: {framework.title} has no strategy for several processes here",
+                         f"those there are: {able}")
+    if contender.strategy not in framework.strategies:
+        raise unknown(f"strategy of {framework.name}", contender.strategy, framework.strategies)
+    strategy = framework.strategies[contender.strategy]
+    if contender.mode not in strategy.modes:
+        raise UsageError(f"{contender.name}: {contender.strategy} has never been run in mode {contender.mode}",
+                         f"modes: {', '.join(strategy.modes)}")
+    if device.partition(":")[0] not in strategy.devices:
+        raise UsageError(f"{contender.name}: {contender.strategy} has never been run on {device}",
+                         f"devices: {', '.join(strategy.devices)}")
+    if framework.recipe_for(contender.version).driver:
+        raise UsageError(f"{contender.name}: {contender.strategy} has never been run in version {contender.version}",
+                         "leave the version out")
+    rank = dict(contender.options).get("rank", "0")
+    if rank.isdecimal() and int(rank) >= contender.world:
+        raise UsageError(f"{contender.name}: there is no rank {rank}", f"choose 0 to {contender.world - 1}")
 
 
 def check_version(framework: str, version: str) -> None:

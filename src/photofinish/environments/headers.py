@@ -16,6 +16,9 @@ Python are for programs that this worker calls.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
+    [tool.photofinish.strategies]                       how several processes train one model together, the modes and
+    ddp = { modes = ["eager"], devices = ["cpu"] }      devices in which that has been tried: what drives each of them
+                                                        is _<framework>/strategies/ddp.py.
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
@@ -52,8 +55,17 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kB|MB|GB)")
 _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 TASKS = ("train", "infer")
 PIPELINE_TASKS = ("epoch",)  # those of a loop over a data set, and of who says how one is fed
+STRATEGY_TASKS = ("train",)  # of several processes that train one model
 LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
 WAITS = ("seconds", "minutes")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The modes and devices in which several processes may train one model together by it."""
+
+    modes: tuple[str, ...]
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class FrameworkInfo:
     "node"; `brings` what its packages install beside themselves and its file imports (Keras comes with TensorFlow);
     `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
     that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
-    that stand in for them."""
+    that stand in for them; `strategies` are those by which several processes train one model."""
 
     name: str
     title: str
@@ -119,6 +131,7 @@ class FrameworkInfo:
     loops: dict[str, str] = field(default_factory=dict)
     pipeline: dict[str, tuple[str, ...]] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    strategies: dict[str, Strategy] = field(default_factory=dict)
 
     @property
     def python(self) -> str:
@@ -142,6 +155,12 @@ class FrameworkInfo:
     @property
     def default_mode(self) -> str:
         return self.modes[0]
+
+    def driver_of(self, version: str, strategy: str = "") -> str:
+        """The module of a part that drives this version, or one process of this strategy; "" where the framework's own
+        file does."""
+        own = self.name.replace("-", "_")
+        return f"_{own}.strategies.{strategy}" if strategy else self.recipe_for(version).driver
 
     def tasks_of(self, mode: str) -> tuple[str, ...]:
         """What a contender in that mode can be timed at."""
@@ -237,7 +256,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
-                             own.get("libraries", {}))
+                             own.get("libraries", {}), _strategies(own))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -283,6 +302,16 @@ def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     if not set(given) <= set(own["modes"]) or not named <= set(own["devices"]):
         raise ValueError(f"mode-devices says which of {', '.join(own['devices'])} a mode runs on, not {given}")
     return {mode: tuple(devices) for mode, devices in given.items()}
+
+
+def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
+    """Raises ValueError."""
+    found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]))
+             for name, each in own.get("strategies", {}).items()}
+    for name, each in found.items():
+        if not set(each.modes) <= set(own["modes"]) or not set(each.devices) <= set(own["devices"]):
+            raise ValueError(f"strategies says in which modes and on which devices {name} runs, not {each}")
+    return found
 
 
 def _precisions(own: dict[str, Any]) -> dict[str, tuple[str, str]]:

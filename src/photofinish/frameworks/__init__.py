@@ -28,7 +28,8 @@ MISFIT = "the first array that does not fit"
 class Setup:
     """What a contender must run with. `regime` "matched": strict float32, stated threads, the same
     allocator effect; "out-of-the-box": the framework's own defaults are left alone. `names` are what the
-    model that the option `build` asks for calls the layers of the graph."""
+    model that the option `build` asks for calls the layers of the graph. Of a strategy this is process `rank` of
+    `world`, which find each other in the folder `meeting`."""
 
     mode: str
     options: Dict[str, str] = field(default_factory=dict)
@@ -38,6 +39,18 @@ class Setup:
     regime: str = "matched"
     seed: int = 0
     names: Dict[str, str] = field(default_factory=dict)
+    rank: int = 0
+    world: int = 1
+    meeting: str = ""
+
+
+def part_of(arrays: Arrays, setup: Setup) -> Arrays:
+    """The samples of a batch that are this process': as many as any other's, in order. Raises Unsupported."""
+    size = len(next(iter(arrays.values()))) if arrays else 0
+    if size % setup.world:
+        raise Unsupported("a batch of {} cannot be shared equally by {} processes".format(size, setup.world))
+    each = size // setup.world
+    return {name: values[setup.rank * each:(setup.rank + 1) * each] for name, values in arrays.items()}
 
 
 class Unsupported(Exception):
@@ -133,6 +146,10 @@ class Contestant:
 
     def resized(self) -> None:
         """Called before batches of another size than the last ones: what is bound to a size is looked up anew."""
+
+    def agreed(self, done: bool) -> bool:
+        """What rank 0 says, for whatever all processes of a strategy must do equally often; alone, what is given."""
+        return done
 
     def compilations(self) -> Optional[int]:
         """How often the framework has traced or compiled the steps so far, by its own count (0: it runs them as they

@@ -18,6 +18,9 @@
 # fits = []
 # device = []
 # joules = []
+# sync = []
+# [tool.photofinish.strategies]
+# mean = { modes = ["steady"], devices = ["cpu"] }
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
@@ -26,8 +29,9 @@ seconds more for each sample of its batch (an inference takes a third), `noise` 
 log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
 holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out,
 `device` MiB that it says a device's allocator has, and twice as much at most, `joules` what a training step spends (an
-inference a third), which a scripted sensor then counts. In mode forward it is an inference engine: it trains nothing.
-In mode coarse it computes with weights and inputs rounded to bfloat16, as mixed precision does.
+inference a third), which a scripted sensor then counts, `sync` what the processes of a strategy add to a step. In mode
+forward it is an inference engine: it trains nothing. In mode coarse it computes with weights and inputs rounded to
+bfloat16, as mixed precision does.
 """
 
 import os

@@ -43,7 +43,8 @@ class Engine:
         self.contestant.put(self.state)
         series = [self.step(task)]
         begin = self.clock()
-        while len(series) < steps and self.clock() - begin < limit and not settled(series[1:]):
+        while not self.contestant.agreed(
+                len(series) >= steps or self.clock() - begin >= limit or settled(series[1:])):
             series.append(self.step(task))
         return series
 

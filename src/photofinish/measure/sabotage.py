@@ -1,7 +1,7 @@
 """Faults planted on purpose in any contender, so that the instrument can be tested on real frameworks.
 
 Contender options: `handicap` makes every step longer by that share; `fault` is one of FAULTS, from step
-number `at` on (counted from 1 over all steps of the process).
+number `at` on (counted from 1 over all steps of the process), in the process of `rank` alone where there are several.
 """
 
 import os
@@ -13,7 +13,7 @@ import numpy as np
 
 from photofinish.frameworks import Arrays
 
-OPTIONS = ("handicap", "fault", "at")
+OPTIONS = ("handicap", "fault", "at", "rank")
 # crash: the process aborts; hang: a step never ends; memory: an allocation fails; nan: results are not
 # numbers; wrong: one parameter is 0.1 % too large; bfloat16: products lose mantissa bits unannounced.
 FAULTS = ("crash", "hang", "memory", "nan", "wrong", "bfloat16")

@@ -29,6 +29,9 @@ def section(result: Result) -> Section:
     blocks += [differences(each) for each in certificates if each.differences]
     blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
                for each in certificates if each.forward_only]
+    blocks += [Note((contender(each.contender), f" divides each batch into {each.slices} parts, and BatchNorm takes "
+                     f"the statistics of each: so does the reference it was compared with (batch {each.batch}), but "
+                     "one process with the whole batch does not.")) for each in certificates if each.slices > 1]
     blocks += [reused(certificates)] if any(each.reused for each in certificates) else []
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
@@ -87,7 +90,8 @@ def _line(certificate: Certificate) -> tuple[Cell, ...]:
 
 def _scope(certificate: Certificate) -> str:
     scopes = [*(["forward only"] if certificate.forward_only else []),
-              *([f"at {certificate.precision}"] if certificate.exact else [])]
+              *([f"at {certificate.precision}"] if certificate.exact else []),
+              *([f"in {certificate.slices} parts"] if certificate.slices > 1 else [])]
     return f" ({', '.join(scopes)})" if scopes else ""
 
 

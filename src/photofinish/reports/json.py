@@ -124,6 +124,7 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "forward_only": certificate.forward_only,
         "precision": certificate.precision,
         "exact": certificate.exact,
+        "slices": certificate.slices,
         "created": certificate.created,
         "reused": certificate.reused,
         "reference": certificate.reference,

@@ -135,6 +135,11 @@ def formats(result: Result) -> dict[str, str]:
             if (original := name if name in found else name.partition("#")[0]) in found}
 
 
+def divided(result: Result) -> dict[str, int]:
+    """Contender -> the parts of a batch of which its BatchNorm takes the statistics, where that is not the whole."""
+    return {each.contender: each.slices for each in result.race.certificates if each.slices > 1}
+
+
 def attributed(result: Result, warnings: Iterable[str]) -> list[Text]:
     """Each warning once; one that names no contender is led by those whose audit gave it."""
     told: list[Text] = []

@@ -27,16 +27,17 @@ from photofinish.reports.reading import (
     listed,
     measure,
     ranked,
+    timed,
     without_empty,
 )
-from photofinish.values import Result, Standing, Verdict
+from photofinish.values import Contender, Result, Standing, Verdict
 
 
 def section(result: Result) -> Section:
     ranking = ranked(result)
     title = "Standings" if result.comparable else "Times, which must not be compared"
     blocks: list[Block] = [table(result)] if result.standings else []
-    blocks += [Note(_grouping(result))] if any(each.groups for each in result.race.launches) else []
+    blocks += [Note(each) for each in (_grouping(result), _alternating(result)) if each]
     if len(ranking) > 1:
         far = {each.contender for each in result.race.stragglers}  # they would leave the others no room
         overs = [(each.contender, _over(result, ranking[0].contender, each.contender)) for each in ranking
@@ -49,7 +50,10 @@ def section(result: Result) -> Section:
 
 def _grouping(result: Result) -> Text:
     """How a field was divided that did not fit in memory."""
-    divided = [each.groups for each in result.race.launches if each.groups]
+    sharing = [[group for group in each.groups if len(group) > 1] for each in result.race.launches]
+    divided = [groups for groups in sharing if len(groups) > 1]
+    if not divided:
+        return ()
     anchors = dict.fromkeys(name for groups in divided for name in groups[0] if all(name in each for each in groups))
     counts = sorted({len(groups) for groups in divided})
     many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -57,6 +61,15 @@ def _grouping(result: Result) -> Text:
             f"ran them in {many} groups, drawn anew for each pair of launches, with ",
             *listed([contender(name) for name in anchors]), " in each. In a launch in which two did not meet, "
             "they are compared through it.")
+
+
+def _alternating(result: Result) -> Text:
+    """Who was alive alone, and how it was compared then."""
+    alone = [each.contender for each in timed(result) if Contender.parse(each.contender).strategy]
+    if not alone or len(timed(result)) < 2:
+        return ()
+    return (*listed([contender(name) for name in alone]), " cannot be stopped while others run: its launches took "
+            "turns with theirs, and it is compared with them launch by launch.")
 
 
 def table(result: Result) -> Table:

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
 from photofinish.reports import learning, serving
-from photofinish.reports.reading import attributed, between, certified, contender, formats, listed, ranked, timed
+from photofinish.reports.reading import (
+    attributed,
+    between,
+    certified,
+    contender,
+    divided,
+    formats,
+    listed,
+    ranked,
+    timed,
+)
 from photofinish.stats.curves import missed
 from photofinish.values import Result, Standing, Straggler, Verdict
 
@@ -132,9 +142,13 @@ def _proof(result: Result) -> Text:
 
 
 def _labels(result: Result, ranking: Sequence[str]) -> Text:
-    """Who is certified at a coarser format than the race's, at which alone it computes the same."""
+    """Who is certified at a coarser format than the race's, or with statistics of parts of the batch: in that alone it
+    computes the same."""
     coarse = formats(result)
+    parts = divided(result)
     told = [Span(f"{name} certified at {coarse[name]}", "strong") for name in ranking if name in coarse]
+    told += [Span(f"{name} with BatchNorm of each of {parts[name]} parts of the batch", "strong")
+             for name in ranking if name in parts]
     return (", ", *listed(told)) if told else ()
 
 

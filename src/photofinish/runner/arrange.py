@@ -2,20 +2,20 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from photofinish import environments, models
 from photofinish.data.sets import DataSet
-from photofinish.environments import PIPELINE_TASKS, TASKS
+from photofinish.environments import PIPELINE_TASKS, STRATEGY_TASKS, TASKS
 from photofinish.errors import UsageError, unknown
 from photofinish.files import datasets, texts
 from photofinish.files.datasets import Source
 from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
-from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish.runner.course import Course, Entry, Patience, Recorder, threads_of, usable_cores
 from photofinish.store import Store
 from photofinish.values import REGIMES, SERVE, WHOLE, Case, Contender, Progress, Skip, Training
 from photofinish.weights import Arrays
@@ -69,6 +69,8 @@ def tasks_of(contender: Contender) -> tuple[str, ...]:
     framework = environments.frameworks()[contender.framework]
     if framework.stepping(contender).options != contender.options:
         return PIPELINE_TASKS
+    if contender.strategy:
+        return STRATEGY_TASKS
     tasks = framework.tasks_of(contender.mode)
     if framework.language != "python":  # whose workers have no more than steps
         return tasks
@@ -125,6 +127,24 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
                 entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
                 optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
+
+
+def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
+    """Raises UsageError where the processes of a strategy cannot have equal parts of the batch and of the threads."""
+    for entry in entries:
+        world = entry.contender.world
+        for case in cases if world > 1 else ():
+            if case.batch % world:
+                raise UsageError(f"{entry.name}: {world} processes cannot share a batch of {case.batch} equally",
+                                 f"choose --batch {max(world, case.batch - case.batch % world)}, say")
+            threads = threads_of(entry.contender, case)
+            if threads % world:
+                raise UsageError(f"{entry.name}: {world} processes cannot share {threads} threads equally",
+                                 f"choose --threads {max(world, threads - threads % world)}"
+                                 if world <= len(usable_cores()) else "choose fewer processes")
+            if entry.home.driver:
+                raise UsageError(f"{entry.name}: {entry.contender.strategy} has never been run in version "
+                                 f"{entry.home.version}", "race it in the usual version")
 
 
 def check_tasks(tasks: Sequence[str]) -> None:

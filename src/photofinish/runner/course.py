@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner.parcel import pack
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed, WorkerProcess
+from photofinish.runner.ranks import Ranks, share
 from photofinish.runner.watchdog import Watchdog, mark_of
 from photofinish.sensors import Meter
 from photofinish.values import SERVE, Case, Contender, Failure, Progress
@@ -58,6 +60,11 @@ class Entry:
     def stepping(self) -> Contender:
         """Whose steps it takes, whatever feeds and drives them."""
         return self.home.framework.stepping(self.contender)
+
+    @property
+    def driver(self) -> str:
+        """The module of a part that drives it, "" where the framework's own file does."""
+        return self.home.framework.driver_of(self.home.version, self.contender.strategy)
 
     @property
     def forward_only(self) -> bool:
@@ -168,12 +175,19 @@ class Course:
         """Whether there is a race left with contenders enough."""
         return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
-    def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
-        """A fresh worker, pinned to the case's cores. Raises WorkerFailed."""
-        mark = mark_of(f"{self.folder.name}-{launch}-{self.place(entry)}")
+    def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> Worker:
+        """A fresh worker, pinned to the case's cores; of a strategy one for each rank. Raises WorkerFailed."""
+        place = f"{launch}-{self.place(entry)}"
+        if not entry.contender.strategy:
+            return self._process(entry, place, self._environment(entry, keep_memory))
+        return Ranks(entry.contender.world, lambda rank: self._process(
+            entry, f"{place}-rank{rank}", self._environment(entry, keep_memory, rank)),
+            tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life)
+
+    def _process(self, entry: Entry, place: str, variables: dict[str, str]) -> WorkerProcess:
+        mark = mark_of(f"{self.folder.name}-{place}")
         self.watchdog.watch(mark)
-        log = self.folder / f"{launch}-{self.place(entry)}.log"
-        return WorkerProcess(start.command(entry.home, self.rooms), self._environment(entry, keep_memory), log, mark,
+        return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / f"{place}.log", mark,
                              self.patience.start, self.sign_of_life)
 
     def place(self, entry: Entry) -> str:
@@ -205,7 +219,7 @@ class Course:
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
         setup = {"mode": of.mode, "options": options, "device": case.device, "threads": threads,
                  "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
-        driver = {"driver": entry.home.driver} if entry.home.driver else {}
+        driver = {"driver": entry.driver} if entry.driver else {}
         return {"framework": of.framework, **driver, "setup": setup, "sabotage": planted}
 
     def build_arguments(self) -> dict[str, Any]:
@@ -239,17 +253,23 @@ class Course:
     def close(self) -> None:
         self.watchdog.close()
 
-    def _environment(self, entry: Entry, keep_memory: bool) -> dict[str, str]:
-        case = self.case
-        threads = int(dict(entry.contender.options).get("threads", case.threads))
+    def _environment(self, entry: Entry, keep_memory: bool, rank: int = 0) -> dict[str, str]:
+        case, world = self.case, entry.contender.world
+        cores = share(usable_cores()[:threads_of(entry.contender, case)], rank, world)
+        threads = threads_of(entry.contender, case) // world
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         environment = start.variables(entry.home, inherited, self.cache(entry), entry.contender.options)
-        environment["PHOTOFINISH_CORES"] = ",".join(str(core) for core in usable_cores()[:threads])
+        environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})
             if keep_memory:
                 environment.update(KEEP_MEMORY)
         return environment
+
+
+def threads_of(contender: Contender, case: Case) -> int:
+    """The threads that it may use; the processes of a strategy share them."""
+    return int(dict(contender.options).get("threads", case.threads))
 
 
 def usable_cores() -> list[int]:

@@ -11,7 +11,7 @@ from photofinish.data.sets import DataSet, orders
 from photofinish.measure.fit import SPLITS
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
-from photofinish.runner.process import WorkerProcess
+from photofinish.runner.process import Worker
 from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.store import Store
@@ -60,7 +60,7 @@ class EpochLaunch(LaunchRun):
         np.savez(self.state_file, **state)  # type: ignore[arg-type]
         self.folder = folder
 
-    def _fill(self, entry: Entry, worker: WorkerProcess) -> None:
+    def _fill(self, entry: Entry, worker: Worker) -> None:
         patience = self.course.patience
         reply = worker.ask("weights", patience.weights, state=str(self.state_file),
                            batches=str(self.course.batches_file), count=0)

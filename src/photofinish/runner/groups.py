@@ -4,6 +4,9 @@ The anchor runs in every group, in a fresh process each time, so that contenders
 through it (`stats.paired`). It is the fastest of the rehearsal, where memory allows: comparisons with the leader, which
 a report begins with, are then direct, and running it again costs least. Groups are drawn anew for each pair of
 launches: who lies in memory beside a contender is an accident, as the order of starting is, and is averaged like it.
+
+The ranks of a strategy cannot be stopped while others run, so each such contender is alive alone, before or after the
+others in turn: it is compared launch by launch.
 """
 
 import math
@@ -26,14 +29,23 @@ def default_room() -> int | None:
 
 def gather(course: Course, number: int) -> list[list[str]]:
     """The contenders of launch `number`, by groups that run one after another; an even one has those of the launch
-    before it, in reverse. Chooses the course's anchor when one is needed first, or the old one is out."""
-    peaks = {entry.name: course.peaks.get(entry.name, 0) for entry in course.live}
+    before it, in reverse."""
+    draw = random.Random(f"{course.seed}/groups/{(number + 1) // 2}")
+    alone = [entry.name for entry in course.live if entry.contender.strategy]
+    groups = _together(course, [entry.name for entry in course.live if not entry.contender.strategy], draw)
+    if alone:
+        groups = draw.sample([*groups, *([name] for name in alone)], len(groups) + len(alone))
+    return groups if number % 2 else groups[::-1]
+
+
+def _together(course: Course, names: list[str], draw: random.Random) -> list[list[str]]:
+    """Those that can wait stopped. Chooses the course's anchor when one is needed first, or the old one is out."""
+    peaks = {name: course.peaks.get(name, 0) for name in names}
     if course.room is None or len(peaks) < 3 or sum(peaks.values()) <= course.room:  # two run together in any case
-        return [list(peaks)]
+        return [names] if names else []
     if course.anchor not in peaks:
         course.anchor = choose_anchor(course, peaks, course.room)
-    groups = divide(peaks, course.room, course.anchor, random.Random(f"{course.seed}/groups/{(number + 1) // 2}"))
-    return groups if number % 2 else groups[::-1]
+    return divide(peaks, course.room, course.anchor, draw)
 
 
 def choose_anchor(course: Course, peaks: Mapping[str, int], room: int) -> str:

@@ -23,7 +23,7 @@ from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Meet
 from photofinish.runner.parcel import adapter_digest
-from photofinish.runner.process import WorkerFailed
+from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.stats import largest
 from photofinish.store import Store
 from photofinish.values import Case, LargestBatch, Progress, Skip, Trial, to_json
@@ -77,6 +77,11 @@ class Search:
     training, which needs more, where a contender has it and it was asked for."""
 
     def __init__(self, course: Course, store: Store, size: int | None, anew: bool = False) -> None:
+        """Raises UsageError for a contender that is several processes."""
+        several = [entry.name for entry in course.entries if entry.contender.strategy]
+        if several:
+            raise UsageError(f"{several[0]}: the largest batch is looked for in one process",
+                             "look for that of the contender without its strategy")
         self.course = course
         self.store = store
         self.size = size
@@ -109,6 +114,7 @@ class Search:
         with ExitStack() as stack:
             try:
                 worker = course.start(entry, 0, keep_memory=False)
+                assert isinstance(worker, WorkerProcess)  # as `Search` sees to
                 stack.callback(worker.kill)
                 if self.size is not None:
                     how = stack.enter_context(limit.held(worker.pid, self.size))

@@ -13,7 +13,7 @@ from typing import Any
 from photofinish.runner import energy
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import gather
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.sensors import Meter
 from photofinish.stats.plan import block_steps
 from photofinish.stats.steady import steady
@@ -47,7 +47,7 @@ class LaunchRun:
         self.rounds = rounds
         self.group = 0
         self.title = f"launch {number}"
-        self.workers: dict[str, WorkerProcess] = {}
+        self.workers: dict[str, Worker] = {}
         self.typical: dict[tuple[str, str], float] = {}  # seconds per step, as they came out of the warm-up
 
     def run(self) -> Launch:
@@ -67,8 +67,8 @@ class LaunchRun:
     def _run_group(self, started: list[str], warmed: list[str]) -> None:
         course = self.course
         entries = {entry.name: entry for entry in course.live if entry.name in started}
-        if len(entries) < course.least:  # the anchor failed in the group before: there is nobody to compare with
-            return
+        if len(entries) < min(course.least, len(started)):  # the anchor failed in the group before: there is nobody
+            return                                          # to compare with
         try:
             for name in started:
                 if name in entries:
@@ -95,7 +95,7 @@ class LaunchRun:
             self._fill(entry, worker)
             worker.stop()
 
-    def _fill(self, entry: Entry, worker: WorkerProcess) -> None:
+    def _fill(self, entry: Entry, worker: Worker) -> None:
         """Gives a contender that was built its weights and what it works on."""
         reply = worker.ask("weights", self.course.patience.weights, **self.course.weights_arguments())
         self._phase(entry, "weights", reply["seconds"], reply)
@@ -168,16 +168,16 @@ class LaunchRun:
         else:
             self.course.record(task, "energies", taken)
 
-    def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
+    def _block(self, worker: Worker, name: str, task: str, number: int, position: int) -> Block:
         return self._timed(worker, name, task, number, position, block_steps(self.typical[name, task]))
 
-    def _timed(self, worker: WorkerProcess, name: str, task: str, number: int, position: int, steps: int) -> Block:
+    def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
         reply = worker.ask("block", self.course.patience.block, task=task, steps=steps)
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
                      reply["foreign"], reply["resume"], reply["loss"], group=self.group)
 
     @contextmanager
-    def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[WorkerProcess | None]:
+    def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[Worker | None]:
         """Wakes the contender for what is inside and stops it afterwards; a failure is recorded."""
         worker = self.workers.get(entry.name)
         alive = worker if entry.name not in self.course.out else None

@@ -10,11 +10,13 @@ from photofinish import machine
 from photofinish.files.weights import digest
 from photofinish.measure import rounded
 from photofinish.referee import certificate
+from photofinish.referee.replicas import together
 from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed
+from photofinish.runner.ranks import label_of
 from photofinish.runner.reference import Reference, moved
 from photofinish.store import Store
 from photofinish.values import Certificate
@@ -48,7 +50,7 @@ class Notary:
         found = self.store.certificate(key)
         return None if found is None else replace(found, contender=entry.name, reused=not here)
 
-    def certify(self, worker: WorkerProcess, entry: Entry, say: Callable[[str], None]) -> Certificate:
+    def certify(self, worker: Worker, entry: Entry, say: Callable[[str], None]) -> Certificate:
         """Proves the contender loaded in `worker`. Raises WorkerFailed if it cannot run the exercises.
 
         A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
@@ -65,14 +67,14 @@ class Notary:
         form = FORMATS[precision]
         structure = self._exact(exact, say) if exact is not None else None
         for attempt in range(ATTEMPTS):
-            folder = self.reference.folder(self.course.seed + attempt, form)
+            folder = self.reference.folder(self.course.seed + attempt, form, entry.contender.world)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
                          forward_only=entry.forward_only)
             earned = self._judged(worker, entry, folder, label, form)
             if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
-                self.reference.more_free_runs(self.course.seed + attempt)
+                self.reference.more_free_runs(self.course.seed + attempt, entry.contender.world)
                 earned = self._judged(worker, entry, folder, label, form)
             if earned.passed:
                 break
@@ -98,11 +100,13 @@ class Notary:
         finally:
             worker.kill()
 
-    def _judged(self, worker: WorkerProcess, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
+    def _judged(self, worker: Worker, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
         """Raises WorkerFailed if what the worker left cannot be judged."""
+        world = entry.contender.world
         try:
-            return certificate.judge(folder, label, entry.name, self.reference.name, self._versions(entry), form,
-                                     moved(form))
+            earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,
+                                        self._versions(entry), form, moved(form)) for rank in range(world)]
+            return together(earned, self.reference.parts(world))
         except UNREADABLE as error:
             raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",
                                worker.log_tail()) from error
@@ -117,7 +121,8 @@ class Notary:
         rounding = [] if coarse is None else [coarse[0], Path(rounded.__file__).read_text(), adapter_digest(
             of.framework, graph, coarse[1].contender.mode, of.options)]
         return "/".join([graph.digest, adapter_digest("numpy", graph),
-                         adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version), rules_digest(),
+                         adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version, of.strategy),
+                         rules_digest(),
                          of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
                          str(self.draws), str(sorted(facts.items())), *self.weights, *rounding])

@@ -43,18 +43,18 @@ def _files() -> list[Path]:
 
 
 def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequence[tuple[str, str]] = (),
-                   version: str = "") -> str:
+                   version: str = "", strategy: str = "") -> str:
     """SHA-256 of what decides what a worker of this framework computes of this graph in this mode.
 
     Where the framework writes graphs out as native source, that text is what runs: it counts, in this mode, and the
-    files that drive it, but not how it came to be written. Elsewhere the files of the layer families count that the
-    graph uses, and what drives them. A mode that has a file counts by its own and by no other's. Of the framework's
-    header its packages (of this version) and variables count (with these options), but no titles, sizes, modes or
-    devices.
+    files that drive it (of a strategy, its own too), but not how it came to be written. Elsewhere the files of the
+    layer families count that the graph uses, and what drives them. A mode that has a file counts by its own and by no
+    other's. Of the framework's header its packages (of this version) and variables count (with these options), but no
+    titles, sizes, modes or devices.
     """
     info = read_header(PACKAGE / _file(framework))
-    recipe = info.recipe_for(version)
-    main = f"frameworks/{recipe.driver.replace('.', '/')}.py" if recipe.driver else _file(framework)
+    recipe, driver = info.recipe_for(version), info.driver_of(version, strategy)
+    main = f"frameworks/{driver.replace('.', '/')}.py" if driver else _file(framework)
     writer = _writer(main)
     files = _driving(main) if writer else _interpreting(main, frozenset(_families(graph)))
     asked = [recipe.dependencies + recipe.npm, info.environment_with(options)]

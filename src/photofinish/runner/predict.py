@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from photofinish.runner.course import Course, Entry
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.values import Progress
 
 
@@ -17,7 +17,7 @@ class Prediction:
 
     def __init__(self, course: Course) -> None:
         self.course = course
-        self.workers: dict[str, WorkerProcess] = {}
+        self.workers: dict[str, Worker] = {}
         self.inputs, self.outputs = (course.folder / name for name in ("images.npz", "guesses.npz"))
 
     def run(self, batches: Iterator[np.ndarray], total: int) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from photofinish.measure import system
 from photofinish.runner.answers import complaint, complaint_of_hello
@@ -36,6 +36,23 @@ class WorkerFailed(Exception):
         self.kind = kind
         self.message = message
         self.log = log
+
+
+class Worker(Protocol):
+    """What a race knows of a contender's worker: one process, or the ranks of a strategy (`runner.ranks`)."""
+
+    hello: dict[str, Any]
+    start_seconds: float
+    leaves: tuple[str, ...]
+
+    @property
+    def alive(self) -> bool: ...
+
+    def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]: ...
+    def stop(self) -> None: ...
+    def wake(self) -> None: ...
+    def kill(self) -> None: ...
+    def log_tail(self) -> str: ...
 
 
 class WorkerProcess:
@@ -67,6 +84,11 @@ class WorkerProcess:
 
     def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """Sends a request and sleeps until the answer. Raises WorkerFailed."""
+        self.send(do, arguments)
+        return self.checked(do, arguments, self._receive(timeout, still=do in TIMED))
+
+    def send(self, do: str, arguments: dict[str, Any]) -> None:
+        """Sends a request, whose answer `listen` will find. Raises WorkerFailed."""
         assert self._process.stdin is not None
         self.expect_silence()
         self._oom_kills = _oom_kills()
@@ -75,7 +97,9 @@ class WorkerProcess:
             self._process.stdin.flush()
         except (BrokenPipeError, OSError):
             raise self._died() from None
-        reply = self._receive(timeout, still=do in TIMED)
+
+    def checked(self, do: str, arguments: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
+        """That answer to that request. Raises WorkerFailed if it says that it failed, or makes no sense."""
         if reply.get("ok") is not True:
             kind = reply.get("kind")
             message = str(reply.get("message", reply))[:MESSAGE_LIMIT]
@@ -84,6 +108,12 @@ class WorkerProcess:
         if wrong:
             raise self._failed("protocol", wrong)
         return reply
+
+    @property
+    def answers(self) -> int:
+        """The descriptor on which answers come."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
 
     @property
     def pid(self) -> int:
@@ -146,37 +176,39 @@ class WorkerProcess:
 
     def expect_silence(self) -> None:
         """Raises WorkerFailed if there is something that nobody asked for: it would pass for the next answer."""
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        if not self._buffer and select.select([descriptor], [], [], 0)[0]:
-            self._buffer += os.read(descriptor, 1 << 20)
+        if not self._buffer and select.select([self.answers], [], [], 0)[0]:
+            self._buffer += os.read(self.answers, 1 << 20)
             if not self._buffer:
                 raise self._died()
         if self._buffer:
             raise self._failed("protocol", f"said something unasked: {bytes(self._buffer[:80])!r}")
 
     def _receive(self, timeout: float, still: bool = False) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
         deadline = time.monotonic() + timeout
-        searched = 0
-        while (end := self._buffer.find(b"\n", searched)) < 0:
-            searched = len(self._buffer)
+        while (reply := self.listen()) is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self._failed("hang", f"gave no answer within {timeout:.0f} s")
-            if self._log_size() > LOG_LIMIT:
-                raise self._failed("protocol", f"flooded its log with more than {LOG_LIMIT >> 20} MiB")
-            if not select.select([descriptor], [], [], min(left, LOOK))[0]:
-                if not still:
-                    self._sign_of_life()
-                continue
-            chunk = os.read(descriptor, 1 << 20)
-            if not chunk:
-                raise self._died()
-            self._buffer += chunk
+            if not select.select([self.answers], [], [], min(left, LOOK))[0] and not still:
+                self._sign_of_life()
+        return reply
+
+    def listen(self) -> dict[str, Any] | None:
+        """The line that is due, once all of it has come; never waits. Raises WorkerFailed for what is no answer."""
+        if self._log_size() > LOG_LIMIT:
+            raise self._failed("protocol", f"flooded its log with more than {LOG_LIMIT >> 20} MiB")
+        if not select.select([self.answers], [], [], 0)[0]:
+            return None
+        chunk = os.read(self.answers, 1 << 20)
+        if not chunk:
+            raise self._died()
+        searched = len(self._buffer)
+        self._buffer += chunk
+        end = self._buffer.find(b"\n", searched)
+        if end < 0:
             if len(self._buffer) > LINE_LIMIT:
                 raise self._failed("protocol", "flooded its output without ending a line")
+            return None
         line = bytes(self._buffer[:end])
         del self._buffer[:end + 1]
         try:

@@ -39,8 +39,8 @@ class Reference:
         self.draws = draws
         self.numpy = Entry(NUMPY, _here())
         self.fast = self._fast()
-        self.prepared: set[tuple[int, str]] = set()
-        self.widened: set[int] = set()
+        self.prepared: set[Path] = set()
+        self.widened: set[Path] = set()
 
     @property
     def name(self) -> str:
@@ -53,40 +53,49 @@ class Reference:
         proven = [*self.course.entries, *(each.coarse[1] for each in self.course.entries if each.coarse)]
         return all(entry.forward_only for entry in proven)
 
-    def folder(self, seed: int, form: Format = FLOAT32) -> Path:
-        """The folder of the proof on this seed's weights and data, the reference's part of it done.
+    def folder(self, seed: int, form: Format = FLOAT32, world: int = 1) -> Path:
+        """The folder of the proof on this seed's weights and data, the reference's part of it done: what `world`
+        processes compute that share each batch.
 
         Raises WorkerFailed if NumPy fails.
         """
-        folder = self.course.folder / f"proof-{seed}-{form.name}"
-        if (seed, form.name) in self.prepared:
+        batch, parts = self._batch(world), self.parts(world)
+        folder = self.course.folder / f"proof-{seed}-{form.name}-{batch}-{parts}"
+        if folder in self.prepared:
             return folder
         own, exact = (self.draws, EXACT_DRAWS) if form is FLOAT32 else (0, 0)
-        proof.prepare(folder, self.course.graph, self._batch(), draws=own, exact_draws=exact, seed=seed,
+        proof.prepare(folder, self.course.graph, batch, draws=own, exact_draws=exact, seed=seed,
                       weights=self.course.weights)
-        if self.fast and not self._believed(self.fast, folder):
+        if self.fast and not self._believed(self.fast, folder, parts):
             self.fast = None
         if not self.fast:
             self._say("computing the float64 reference")
-            self._run(self.numpy, folder, proof.REFERENCE, forward_only=self.forward_only)
+            self._run(self.numpy, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
         if form is not FLOAT32:
             self._round(folder, form)
-        self.prepared.add((seed, form.name))
+        self.prepared.add(folder)
         return folder
 
-    def more_free_runs(self, seed: int) -> None:
+    def more_free_runs(self, seed: int, world: int = 1) -> None:
         """The free runs of all its draws are in the folder of the proof, which `folder` has prepared."""
-        if seed not in self.widened:
+        folder = self.folder(seed, world=world)
+        if folder not in self.widened:
             self._say("more free runs of the reference: ten steps amplify rounding here")
-            self._run(self.fast or self.numpy, self.folder(seed), proof.REFERENCE, "free_runs")
-            self.widened.add(seed)
+            self._run(self.fast or self.numpy, folder, proof.REFERENCE, "free_runs", self.parts(world))
+            self.widened.add(folder)
 
-    def _batch(self) -> int:
+    def parts(self, world: int) -> int:
+        """Into how many parts each batch is divided: it makes a difference where statistics are taken of each."""
+        return world if self.course.graph.state else 1
+
+    def _batch(self, world: int) -> int:
         """How many samples a proof takes: fewer than usual where a sample is so large (a whole graph of nodes) that the
-        model's own batch has fewer, and nothing is normalised over the batch."""
+        model's own batch has fewer, and nothing is normalised over the batch; as many for each process where something
+        is."""
         if self.course.graph.state:
-            return proof.LEAST_BATCH
-        return min(proof.LEAST_BATCH, models.find(self.course.case.model).batch)
+            return proof.LEAST_BATCH * world
+        usual = min(proof.LEAST_BATCH, models.find(self.course.case.model).batch)
+        return -(-usual // world) * world
 
     def _fast(self) -> Entry | None:
         """The framework that may stand in for NumPy here, if it is worth it and there is one."""
@@ -95,15 +104,15 @@ class Reference:
             return None
         return Entry(FAST, environment)
 
-    def _believed(self, fast: Entry, folder: Path) -> bool:
+    def _believed(self, fast: Entry, folder: Path, parts: int) -> bool:
         """Whether NumPy bears the fast reference out, which has then done its part in `folder`."""
         try:
             if not self._certified(fast):
                 return False
             self._say(f"computing the reference with {fast.contender.framework} in float64")
-            self._run(fast, folder, proof.REFERENCE, forward_only=self.forward_only)
+            self._run(fast, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
             self._say("confirming the reference with NumPy")
-            self._run(self.numpy, folder, "numpy", "confirm", forward_only=self.forward_only)
+            self._run(self.numpy, folder, "numpy", "confirm", parts, forward_only=self.forward_only)
         except WorkerFailed as error:
             self._say(f"{fast.contender.framework} is no reference here ({error.message}): asking NumPy alone")
             return False
@@ -153,9 +162,10 @@ class Reference:
                 worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
                            forward_only=self.forward_only, unit=form.noise, draw=draw)
 
-    def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", **options: bool) -> None:
+    def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1,
+             **options: bool) -> None:
         with self._loaded(entry) as worker:
-            worker.ask(command, self.course.patience.prove, folder=str(folder), label=label, **options)
+            worker.ask(command, self.course.patience.prove, folder=str(folder), label=label, parts=parts, **options)
 
     @contextmanager
     def _loaded(self, entry: Entry) -> Iterator[WorkerProcess]:

@@ -13,7 +13,7 @@ from photofinish.runner import remote
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.launch import WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.stats.steady import steady
 from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Resize, WarmUp
 
@@ -27,7 +27,7 @@ class Rehearsal:
     def __init__(self, course: Course, notary: Notary | None) -> None:
         self.course = course
         self.notary = notary
-        self.workers: dict[str, WorkerProcess] = {}
+        self.workers: dict[str, Worker] = {}
         self.probes: dict[str, dict[str, Any]] = {}
         self.unproven: list[str] = []
 
@@ -101,13 +101,13 @@ class Rehearsal:
         self.workers.pop(entry.name).kill()
         self._settle(earned)
 
-    def _again(self, entry: Entry) -> WorkerProcess:
+    def _again(self, entry: Entry) -> Worker:
         """A fresh worker for the proof of one whose worker could not wait."""
         worker = self.workers[entry.name] = self.course.start(entry, 0, keep_memory=False)
         worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
         return worker
 
-    def _warm(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
+    def _warm(self, worker: Worker, entry: Entry, task: str) -> None:
         course = self.course
         self._say(entry, f"first steps ({task})")
         reply = worker.ask("warm", course.patience.warm, task=STEP_OF.get(task, task), limit=WARM_SECONDS)
@@ -119,7 +119,7 @@ class Rehearsal:
         self._phase(entry, f"steady:{task}", sum(reply["seconds"]), reply, task)
         course.estimates.setdefault(STEP_OF.get(task, task), {})[entry.name] = median(series[1:] or series)
 
-    def _resize(self, worker: WorkerProcess, entry: Entry, task: str) -> None:
+    def _resize(self, worker: Worker, entry: Entry, task: str) -> None:
         """To another batch size and back. Who takes no other is none the worse for it."""
         course, batch = self.course, self.course.case.batch
         sizes = [batch - 1 if batch > 2 else batch + 1, batch]  # BatchNorm has no variance of one

@@ -18,7 +18,7 @@ from photofinish.frameworks import Arrays, Contestant, Differences, Unsupported
 from photofinish.graph import Graph
 from photofinish.measure import probes, proof
 from photofinish.optimizers import Optimizer, optimizer_json
-from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.process import Worker, WorkerFailed
 
 Ask = Callable[..., dict[str, Any]]  # a request and its arguments to the answer
 PROOFS: dict[str, Callable[..., Any]] = {
@@ -100,7 +100,7 @@ class Remote(Contestant):
         return self.folder / f"{next(self.numbers)}-{name}"
 
 
-def prove(worker: WorkerProcess, patience: float, facts: dict[str, Any], folder: Path, label: str, do: str = "prove",
+def prove(worker: Worker, patience: float, facts: dict[str, Any], folder: Path, label: str, do: str = "prove",
           **options: bool) -> None:
     """Has the worker do its part of the proof in `folder`: itself, or driven from here if it leaves that to us. `facts`
     are what it said when it was loaded. Raises WorkerFailed."""
@@ -111,7 +111,7 @@ def prove(worker: WorkerProcess, patience: float, facts: dict[str, Any], folder:
         PROOFS[do](lambda: remote, folder, label, **options)
 
 
-def probe(worker: WorkerProcess, patience: float, facts: dict[str, Any]) -> dict[str, Any]:
+def probe(worker: Worker, patience: float, facts: dict[str, Any]) -> dict[str, Any]:
     """What the probes of the audit see of the worker's contender, run there or from here. Raises WorkerFailed."""
     if "probe" not in worker.leaves:
         return worker.ask("probe", patience)["probes"]  # type: ignore[no-any-return]
@@ -121,7 +121,7 @@ def probe(worker: WorkerProcess, patience: float, facts: dict[str, Any]) -> dict
 
 
 @contextmanager
-def _driven(worker: WorkerProcess, patience: float, facts: dict[str, Any]) -> Iterator[Remote]:
+def _driven(worker: Worker, patience: float, facts: dict[str, Any]) -> Iterator[Remote]:
     def ask(do: str, **arguments: Any) -> dict[str, Any]:
         return worker.ask(do, patience, **arguments)
 

@@ -9,7 +9,7 @@ import numpy as np
 from photofinish.errors import UsageError
 from photofinish.runner.course import Course
 from photofinish.runner.launch import LaunchRun
-from photofinish.runner.process import WorkerProcess
+from photofinish.runner.process import Worker
 from photofinish.runner.session import Session
 from photofinish.stats import plan, serving, tails
 from photofinish.store import Store
@@ -58,7 +58,7 @@ class ServeSession(Session):
 class ServeLaunch(LaunchRun):
     """Fresh processes, warmed up by inference; a block is a stretch of queries."""
 
-    def _block(self, worker: WorkerProcess, name: str, task: str, number: int, position: int) -> Block:
+    def _block(self, worker: Worker, name: str, task: str, number: int, position: int) -> Block:
         load, moments = _load(self.course), None
         if load.rate:
             moments = self.course.folder / f"arrivals-{self.number}-{number}.npy"

@@ -89,8 +89,9 @@ class Session:
 
     def _announce(self, coming: plan.Plan, done: int) -> None:
         groups = gather(self.course, done + 1) if coming.launches else []
-        divided = (f"; all do not fit in memory together: {len(groups)} groups with {self.course.anchor} in each"
-                   if len(groups) > 1 else "")
+        sharing = [group for group in groups if self.course.anchor in group]
+        divided = (f"; all do not fit in memory together: {len(sharing)} groups with {self.course.anchor} in each"
+                   if len(sharing) > 1 else "")
         self.course.listener(Progress("plan", coming.reason + divided, done=done, total=done + coming.launches,
                                       seconds_left=self._left()))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from photofinish.environments import TASKS, Choice
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
-from photofinish.runner.arrange import find_entries, open_course
+from photofinish.runner.arrange import check_shares, find_entries, open_course
 from photofinish.runner.course import Course
 from photofinish.runner.meet import Listener, Places
 from photofinish.store import Store
@@ -32,6 +32,7 @@ def trial(contenders: Sequence[str], cases: Mapping[str, Case], graph: Graph, op
     """Of those contenders that have any of the `tasks`; `cases` are by task. Raises UsageError."""
     kept, (case, *_) = Store(Path(store)), cases.values()
     entries, absent = find_entries(contenders, case.device, Choice.of(environments, make_environments), listener, tasks)
+    check_shares(entries, cases.values())
     failures = [_not_tried(each) for each in absent]
 
     def record(task: str | None, kind: str, *records: object) -> None:

@@ -8,6 +8,8 @@ differences; the interval is Student's t over launches, because a process keeps 
 Contenders of a launch that were not alive together (the field did not fit in memory) are compared through the anchor,
 who ran with both: what one takes over the anchor less what the other does, round by round. Such a launch scatters more,
 by two processes of the anchor; the t interval bears launches that scatter unequally (docs/concepts/statistics.md).
+Who shares no round with anybody, as the processes of a strategy do, is compared launch by launch: a launch is then the
+difference of two that ran one after the other, minutes apart, and drift is only averaged.
 """
 
 import math
@@ -48,18 +50,21 @@ def log_steps(race: Race) -> dict[str, Rounds]:
 
 
 def round_differences(steps: Mapping[str, Rounds], a: str, b: str) -> dict[int, np.ndarray]:
-    """{launch: log b - log a of each round that tells}: of those that both ran in, or else through the anchor."""
+    """{launch: log b - log a of each round that tells}: of those that both ran in, or else through the anchor, or of
+    the launch as one where either ran alone."""
     found = {}
     for launch in sorted(steps[a].keys() & steps[b].keys()):
-        logs = _together(steps[a][launch], steps[b][launch]) or _through_anchor(steps, a, b, launch)
+        logs = _together(steps[a][launch], steps[b][launch]) or _through_anchor(steps, a, b, launch) or _whole(
+            steps, a, b, launch)
         if logs:
             found[launch] = np.array(list(logs.values()))
     return found
 
 
 def apart(steps: Mapping[str, Rounds], a: str, b: str) -> int:
-    """In how many of the launches that compare them the two were not alive together."""
-    return sum(not steps[a][launch].keys() & steps[b][launch].keys() for launch in round_differences(steps, a, b))
+    """In how many of the launches that compare them the two were compared through the anchor."""
+    return sum(not steps[a][launch].keys() & steps[b][launch].keys() and bool(_through_anchor(steps, a, b, launch))
+               for launch in round_differences(steps, a, b))
 
 
 def _together(a: dict[Turn, float], b: dict[Turn, float]) -> dict[int, float]:
@@ -75,6 +80,13 @@ def _through_anchor(steps: Mapping[str, Rounds], a: str, b: str, launch: int) ->
             over_a, over_b = (_together(anchor, steps[name][launch]) for name in (a, b))
             return {number: over_b[number] - over_a[number] for number in sorted(over_a.keys() & over_b.keys())}
     return {}
+
+
+def _whole(steps: Mapping[str, Rounds], a: str, b: str, launch: int) -> dict[int, float]:
+    """The launch as one round, if one of them shared no round of it with anybody."""
+    others = {name: rounds[launch].keys() for name, rounds in steps.items() if launch in rounds}
+    met = [any(others[name] & turns for other, turns in others.items() if other != name) for name in (a, b)]
+    return {} if all(met) else {1: location(steps[b][launch].values()) - location(steps[a][launch].values())}
 
 
 def location(rounds: Iterable[float]) -> float:

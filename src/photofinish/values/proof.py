@@ -25,8 +25,9 @@ class Certificate:
     each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
     graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
     is the proof of a contender that runs inference and nothing else. `precision` is the format by whose rounding it was
-    judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `created` is when it was
-    earned (ISO 8601), `reused` says that this was in an earlier race or `verify`.
+    judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `slices` is into how many
+    parts its processes divide each batch, where BatchNorm takes the statistics of each: the reference did so, too.
+    `created` is when it was earned (ISO 8601), `reused` says that this was in an earlier race or `verify`.
     """
 
     contender: str
@@ -46,6 +47,7 @@ class Certificate:
     reused: bool = False
     precision: str = "float32"
     exact: str = ""
+    slices: int = 1
 
 
 @dataclass(frozen=True)

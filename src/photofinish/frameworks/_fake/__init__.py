@@ -1,0 +1,1 @@
+"""The part of the fake framework: what drives it in several processes."""

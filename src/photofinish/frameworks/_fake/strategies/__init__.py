@@ -1,0 +1,1 @@
+"""How several processes of the fake framework train one model: a file per strategy."""

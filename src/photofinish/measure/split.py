@@ -1,0 +1,63 @@
+"""What several processes compute that share each batch, computed by one: the reference of data-parallel training.
+
+Each takes the loss and gradients of its part of the batch, BatchNorm with the statistics of that part alone, and all
+update by the mean; running statistics are those of the first. Without BatchNorm that is what one computes of the whole
+batch.
+"""
+
+from typing import Any, List, Optional
+
+import numpy as np
+
+from photofinish.frameworks import Arrays, Setup, part_of
+from photofinish.frameworks.numpy import UPDATES
+from photofinish.graph import Graph
+from photofinish.optimizers import Optimizer
+
+
+class Split:
+    """A contestant whose batches are divided into `parts` of equal size."""
+
+    def __init__(self, contestant: Any, parts: int) -> None:
+        self._contestant = contestant
+        self._parts = parts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._contestant, name)
+
+    def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        self._rule = optimizer
+        self._contestant.build(graph, batch // self._parts, optimizer)
+
+    def feed(self, arrays: Arrays) -> List[Any]:
+        setups = [Setup("", rank=rank, world=self._parts) for rank in range(self._parts)]
+        return [self._contestant.feed(part_of(arrays, setup)) for setup in setups]
+
+    def infer(self, batch: List[Any]) -> Arrays:
+        return _joined([self._contestant.read(self._contestant.infer(part)) for part in batch])
+
+    def gradients(self, batch: List[Any]) -> Arrays:
+        return _joined([self._contestant.gradients(part) for part in batch])
+
+    def train_step(self, batch: List[Any]) -> Arrays:
+        """The running statistics are moved by a step on the first part, whose update is then put right."""
+        before, found = self._contestant.get(), self.gradients(batch)
+        self._contestant.wait(self._contestant.train_step(batch[0]))
+        arrays, rule = self._contestant.get(), self._rule
+        assert rule is not None
+        for name in [each[len("parameter/"):] for each in before if each.startswith("parameter/")]:
+            slots = {slot: before["{}/{}".format(slot, name)] for slot in rule.slots}
+            arrays["parameter/" + name] = UPDATES[type(rule)](
+                rule, int(arrays["step"]), before["parameter/" + name], found["gradient/" + name], slots)
+            arrays.update({"{}/{}".format(slot, name): values for slot, values in slots.items()})
+        self._contestant.put(arrays)
+        return {"loss": found["loss"]}
+
+    def read(self, handle: Arrays) -> Arrays:
+        return handle
+
+
+def _joined(parts: List[Arrays]) -> Arrays:
+    """Outputs one after another, means of the loss and the gradients."""
+    return {name: np.concatenate([each[name] for each in parts]) if name.startswith("output/")
+            else np.asarray(np.mean([each[name] for each in parts], axis=0)) for name in parts[0]}

@@ -1,0 +1,160 @@
+"""The ranks of a strategy as one worker: every request goes to all of them, and they answer as one.
+
+Each rank is a process of its own, pinned to its share of the cores, that speaks the protocol of every worker. Ranks
+wait for each other within a step, so one that dies or hangs would keep the others for ever: the first that fails is the
+failure of all, and then none is left alive. They are never stopped, for what keeps them in touch would count that as
+silence.
+"""
+
+import select
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from photofinish.measure import system
+from photofinish.runner.process import LOOK, TIMED, WorkerFailed, WorkerProcess
+
+GRACE = 2.0  # seconds, after a rank says it failed, to hear of one that died: the others fail for its sake
+SUMMED = ("memory", "cpu", "faults")  # of a reply; times are those of rank 0, which waits for all others
+
+
+def share(of: Sequence[int], rank: int, world: int) -> list[int]:
+    """The part of them that is this rank's, one after another and all alike."""
+    each = len(of) // world
+    return list(of[rank * each:(rank + 1) * each])
+
+
+class Ranks:
+    """Started one after another; `start` makes one rank, `meeting` is the folder in which they find each other."""
+
+    def __init__(self, world: int, start: Callable[[int], WorkerProcess], meeting: str,
+                 sign_of_life: Callable[[], None] = lambda: None) -> None:
+        """Raises WorkerFailed, and leaves none behind."""
+        self.world = world
+        self.meeting = meeting
+        self._sign_of_life = sign_of_life
+        self._parted = False  # whether some have answered what others have not
+        self.ranks: list[WorkerProcess] = []
+        begin = time.perf_counter()
+        try:
+            for number in range(world):
+                self.ranks.append(self._named(number, start))
+        except WorkerFailed:
+            self.kill()
+            raise
+        self.start_seconds = time.perf_counter() - begin
+        self.hello = together([rank.hello for rank in self.ranks])
+        self.leaves: tuple[str, ...] = ()
+
+    def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]:
+        """Asks all, and sleeps until the last has answered. Raises WorkerFailed, which names the rank."""
+        asked = [self._own(number, do, arguments) for number in range(self.world)]
+        for number, rank in enumerate(self.ranks):
+            try:
+                rank.send(do, asked[number])
+            except WorkerFailed as error:
+                self._parted = True
+                raise self._of(number, error) from None
+        return together(self._replies(do, asked, timeout))
+
+    def _own(self, number: int, do: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What one rank is asked: which it is when it loads; a proof under a label of its own."""
+        own = dict(arguments)
+        if do == "load":
+            setup = own["setup"]
+            own["setup"] = {**setup, "rank": number, "world": self.world, "meeting": self.meeting,
+                            "threads": setup["threads"] // self.world, "seed": setup["seed"] + number}
+            planted = dict(own["sabotage"])
+            if int(planted.pop("rank", number)) != number:
+                planted = {}
+            own["sabotage"] = planted
+        if "label" in own:
+            own["label"] = label_of(own["label"], number)
+        return own
+
+    def _replies(self, do: str, asked: Sequence[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
+        found: dict[int, dict[str, Any]] = {}
+        failed: dict[int, WorkerFailed] = {}
+        deadline = time.monotonic() + timeout
+        while waiting := [number for number in range(self.world) if number not in found and number not in failed]:
+            for number in waiting:
+                try:
+                    reply = self.ranks[number].listen()
+                    if reply is not None:
+                        found[number] = self.ranks[number].checked(do, asked[number], reply)
+                except WorkerFailed as error:
+                    deadline = min(deadline, time.monotonic() + GRACE) if not failed else deadline
+                    failed[number] = error
+            silent = [number for number in waiting if number not in found and number not in failed]
+            left = deadline - time.monotonic()
+            if silent and left <= 0:
+                self._parted = True
+                break
+            if silent and not select.select([self.ranks[each].answers for each in silent], [], [],
+                                            min(left, LOOK))[0] and do not in TIMED:
+                self._sign_of_life()
+        if failed:
+            raise self._of(*min(failed.items(), key=lambda each: self.ranks[each[0]].alive))  # who died is the cause
+        if waiting:
+            names = " and ".join(map(str, waiting))
+            raise WorkerFailed("hang", f"rank{'s' * (len(waiting) > 1)} {names} of {self.world}: no answer within "
+                                       f"{timeout:.0f} s (who hangs keeps the others waiting)",
+                               self.ranks[waiting[0]].log_tail())
+        return [found[number] for number in range(self.world)]
+
+    def stop(self) -> None:
+        """They are left running: asleep until they are asked."""
+
+    def wake(self) -> None:
+        """They were never stopped."""
+
+    def kill(self) -> None:
+        for rank in self.ranks:
+            rank.kill()
+
+    @property
+    def alive(self) -> bool:
+        """Whether all of them can be asked again."""
+        return not self._parted and all(rank.alive for rank in self.ranks)
+
+    def log_tail(self) -> str:
+        return "\n".join(f"rank {number}: {line}" for number, rank in enumerate(self.ranks)
+                         for line in rank.log_tail().splitlines())
+
+    def _named(self, number: int, start: Callable[[int], WorkerProcess]) -> WorkerProcess:
+        try:
+            return start(number)
+        except WorkerFailed as error:
+            raise self._of(number, error) from None
+
+    def _of(self, number: int, error: WorkerFailed) -> WorkerFailed:
+        return WorkerFailed(error.kind, f"rank {number} of {self.world}: {error.message}", error.log)
+
+
+def label_of(label: str, rank: int) -> str:
+    """Under which a rank leaves its part of a proof: rank 0 under that of the contender itself."""
+    return f"{label}-rank{rank}" if rank else label
+
+
+def together(replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the replies of all ranks say of their contender: times, and what was found out, are of rank 0; what they
+    hold and use adds up; the loss is the mean over their equal parts of the batch."""
+    first, others = replies[0], replies[1:]
+    found = {**first, **{key: sum(each[key] for each in replies) for key in SUMMED if key in first}}
+    if first.get("foreign") is not None:  # to rank 0 the other ranks are foreign
+        own = sum(each["cpu"] for each in others) / (first["wall"] * system.CORES)
+        found["foreign"] = max(0.0, first["foreign"] - own)
+    if first.get("loss") is not None:
+        found["loss"] = sum(each["loss"] for each in replies) / len(replies)
+    for key in ("device_memory", "held"):
+        if first.get(key) is not None:
+            found[key] = _added([each[key] for each in replies])
+    if "probes" in first and "unsupported" not in first["probes"]["threads"]:
+        found["probes"] = {**first["probes"], "threads": _added([each["probes"]["threads"] for each in replies])}
+    return found
+
+
+def _added(amounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Key by key; None where one does not know."""
+    return {key: None if any(each[key] is None for each in amounts) else sum(each[key] for each in amounts)
+            for key in amounts[0]}

@@ -1,0 +1,124 @@
+"""Several processes that train one model, on the fake framework: one contender to a race, whatever becomes of them."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from photofinish import api
+from photofinish.errors import UsageError
+from photofinish.render.quantities import plain
+from photofinish.reports import verdict
+from photofinish.runner.watchdog import MARK
+from photofinish.values import Contender, Progress, Result
+
+FOLDER = Path(__file__).parent
+PLAIN, NORMALISED = f"{FOLDER / 'tiny.py'}:tiny_plain", f"{FOLDER / 'tiny.py'}:tiny"
+SCRIPT = "noise=0.001,sample=0.001,step=0.001"
+ONE, TWO = f"fake:steady[{SCRIPT}]", f"fake:steady+mean[2,{SCRIPT}]"
+
+
+def race(store: Path, *contenders: str, model: str = PLAIN, **options: object) -> Result:
+    settings: dict[str, object] = {"launches": 2, "budget": 120.0, "seed": 1, "store": store, "batch": 8, "threads": 2}
+    (result,) = api.race(model, contenders, **{**settings, **options})  # type: ignore[arg-type]
+    return result
+
+
+def ranks(store: Path) -> dict[int, int]:
+    """{rank: process id} of those of a race kept in that folder that are alive."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (entry / "environ").read_bytes().decode(errors="replace")
+            if f"{store}/race-" in (entry / "cmdline").read_bytes().decode() and "-rank" in told:
+                mark = next(each for each in told.split("\0") if each.startswith(f"{MARK}="))
+                found[int(mark.rpartition("-rank")[2])] = int(entry.name)
+        except (OSError, StopIteration):
+            continue
+    return found
+
+
+@pytest.fixture(autouse=True)
+def two_cores() -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two processes need two cores")
+
+
+def test_two_processes_are_one_contender_that_takes_turns_with_the_others(tmp_path: Path) -> None:
+    cores: list[set[int]] = []
+
+    def look(progress: Progress) -> None:
+        if progress.stage == "block":
+            cores.extend(os.sched_getaffinity(pid) for _, pid in sorted(ranks(tmp_path).items()))
+
+    result = race(tmp_path, ONE, TWO, listener=look)
+    (found,) = result.verdicts
+    assert result.comparable and found.verdict == "SLOWER" and found.launches == 2
+    assert found.ratio == pytest.approx(5 / 9, rel=0.02)  # 1 ms and 4 or 8 samples of 1 ms
+    first, second = (each.groups for each in result.race.launches)
+    assert set(first) == {(ONE,), (TWO,)} and second == first[::-1]
+    assert cores[0] and cores[1] and not cores[0] & cores[1]
+    assert "it is compared with them launch by launch" in " ".join(str(api.Outcome([result])).split())
+    assert all(each.passed and each.slices == 1 for each in result.race.certificates)
+
+
+def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_says_so(tmp_path: Path) -> None:
+    result = race(tmp_path, ONE, TWO, model=NORMALISED)
+    assert {each.contender: (each.passed, each.slices, each.batch) for each in result.race.certificates} == {
+        ONE: (True, 1, 8), TWO: (True, 2, 16)}
+    assert f"{TWO} with BatchNorm of each of 2 parts of the batch" in plain(verdict.sentence(result))
+
+
+FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "hang": ("hang", "of 2: no answer within 8 s"),
+          "nan": ("nan", "rank 1 of 2: NotFinite")}
+
+
+def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Path) -> None:
+    broken = {Contender.parse(TWO.replace("]", f",at=30,fault={fault},rank=1]")).name: fault for fault in FAULTS}
+    struck: list[int] = []
+
+    def strike(progress: Progress) -> None:
+        """Kills rank 0 of the one that is sound, between two of its blocks."""
+        alive = ranks(tmp_path)
+        if progress.stage == "block" and 0 in alive and not struck:
+            struck.append(alive[0])
+            os.kill(alive[0], signal.SIGKILL)
+
+    result = race(tmp_path, ONE, TWO, *broken, certify=False, timeout=8.0, listener=strike)
+    failures = {each.contender: each for each in result.race.failures}
+    assert failures.keys() == {TWO, *broken}
+    assert struck and "rank 0 of 2: was killed by SIGKILL" in failures.pop(TWO).message
+    for name, failure in failures.items():
+        kind, said = FAULTS[broken[name]]
+        assert failure.kind == kind and said in failure.message
+    assert ranks(tmp_path) == {}
+
+
+def test_a_rank_that_computes_something_else_is_refused(tmp_path: Path) -> None:
+    result = race(tmp_path, ONE, TWO.replace("]", ",fault=wrong,rank=1]"))
+    (failure,) = result.race.failures
+    assert failure.kind == "wrong answer" and not result.comparable
+
+
+def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
+    def said(store: Path) -> str:
+        with pytest.raises(UsageError) as error:
+            race(store, *contenders, **options)
+        return str(error.value)
+    return said
+
+
+@pytest.mark.parametrize(("use", "said"), [
+    (wrong_use("fake:steady+mean", ONE), "write fake:steady+mean[2]"),
+    (wrong_use("fake:steady+meen[2]", ONE), "did you mean mean?"),
+    (wrong_use("fake:coarse+mean[2]", ONE), "mean has never been run in mode coarse"),
+    (wrong_use("numpy+mean[2]", ONE), "those there are: fake+mean"),
+    (wrong_use(TWO, ONE, batch=7), "2 processes cannot share a batch of 7 equally\nchoose --batch 6, say"),
+    (wrong_use(TWO, ONE, threads=1), "2 processes cannot share 1 threads equally\nchoose --threads 2"),
+    (wrong_use("fake:steady+mean[2,rank=2,fault=crash]", ONE), "there is no rank 2"),
+    (wrong_use(TWO, ONE, task="infer"), "it runs training only"),
+    (wrong_use(TWO, ONE, batch="max"), "the largest batch is looked for in one process")])
+def test_wrong_use_is_told_once(tmp_path: Path, use: Callable[[Path], str], said: str) -> None:
+    assert said in use(tmp_path)
