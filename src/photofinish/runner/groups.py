@@ -30,22 +30,26 @@ def default_room() -> int | None:
 def gather(course: Course, number: int) -> list[list[str]]:
     """The contenders of launch `number`, by groups that run one after another; an even one has those of the launch
     before it, in reverse."""
-    draw = random.Random(f"{course.seed}/groups/{(number + 1) // 2}")
-    alone = [entry.name for entry in course.live if entry.contender.strategy]
-    groups = _together(course, [entry.name for entry in course.live if not entry.contender.strategy], draw)
+    alone = [[entry.name] for entry in course.live if entry.contender.strategy]
+    groups = _together(course, [entry.name for entry in course.live if not entry.contender.strategy], number)
     if alone:
-        groups = draw.sample([*groups, *([name] for name in alone)], len(groups) + len(alone))
+        groups = _draw(course, number).sample([*groups, *alone], len(groups) + len(alone))
     return groups if number % 2 else groups[::-1]
 
 
-def _together(course: Course, names: list[str], draw: random.Random) -> list[list[str]]:
+def _draw(course: Course, number: int) -> random.Random:
+    """The same for both launches of a pair."""
+    return random.Random(f"{course.seed}/groups/{(number + 1) // 2}")
+
+
+def _together(course: Course, names: list[str], number: int) -> list[list[str]]:
     """Those that can wait stopped. Chooses the course's anchor when one is needed first, or the old one is out."""
     peaks = {name: course.peaks.get(name, 0) for name in names}
     if course.room is None or len(peaks) < 3 or sum(peaks.values()) <= course.room:  # two run together in any case
         return [names] if names else []
     if course.anchor not in peaks:
         course.anchor = choose_anchor(course, peaks, course.room)
-    return divide(peaks, course.room, course.anchor, draw)
+    return divide(peaks, course.room, course.anchor, _draw(course, number))
 
 
 def choose_anchor(course: Course, peaks: Mapping[str, int], room: int) -> str:

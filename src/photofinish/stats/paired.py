@@ -8,7 +8,7 @@ differences; the interval is Student's t over launches, because a process keeps 
 Contenders of a launch that were not alive together (the field did not fit in memory) are compared through the anchor,
 who ran with both: what one takes over the anchor less what the other does, round by round. Such a launch scatters more,
 by two processes of the anchor; the t interval bears launches that scatter unequally (docs/concepts/statistics.md).
-Who shares no round with anybody, as the processes of a strategy do, is compared launch by launch: a launch is then the
+The processes of a strategy are never alive beside others, and compared launch by launch: a launch is then the
 difference of two that ran one after the other, minutes apart, and drift is only averaged.
 """
 
@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 
 from photofinish.stats import curves, student
-from photofinish.values import Block, Estimate, Race
+from photofinish.values import Block, Contender, Estimate, Race
 
 TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds; none below five rounds
 FARTHEST = 650.0  # of a log ratio: exp of more is no number of a float
@@ -83,10 +83,10 @@ def _through_anchor(steps: Mapping[str, Rounds], a: str, b: str, launch: int) ->
 
 
 def _whole(steps: Mapping[str, Rounds], a: str, b: str, launch: int) -> dict[int, float]:
-    """The launch as one round, if one of them shared no round of it with anybody."""
-    others = {name: rounds[launch].keys() for name, rounds in steps.items() if launch in rounds}
-    met = [any(others[name] & turns for other, turns in others.items() if other != name) for name in (a, b)]
-    return {} if all(met) else {1: location(steps[b][launch].values()) - location(steps[a][launch].values())}
+    """The launch as one round, if one of them runs alone by its nature."""
+    if not any(Contender.parse(name).strategy for name in (a, b)):
+        return {}
+    return {1: location(steps[b][launch].values()) - location(steps[a][launch].values())}
 
 
 def location(rounds: Iterable[float]) -> float:
