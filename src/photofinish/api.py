@@ -315,7 +315,7 @@ def load(session: str = "last", store: Path | str | None = None, latency: float 
 
     Raises UsageError if there is none.
     """
-    kept = Store(Path(store) if store is not None else DEFAULT_STORE)
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE, only_read=True)
     sessions = kept.sessions()
     if not sessions:
         raise UsageError(f"no race has been run with the store {kept.folder}", "run one: photofinish race resnet18")

@@ -143,6 +143,14 @@ def gpus() -> list[dict[str, Any]]:
             for row in rows if len(row) == 3]
 
 
+def lacks(device: str, root: Path = Path("/")) -> str:
+    """Why nothing can run on that device here, as far as can be told without a framework; "" if nothing speaks against
+    it. A container may have a GPU and no nvidia-smi."""
+    if device.partition(":")[0] != "cuda" or gpus() or any(root.glob("dev/nvidia[0-9]*")):
+        return ""
+    return "no NVIDIA GPU here"
+
+
 def system_name(root: Path) -> str:
     for line in (_read(root / "etc/os-release") or "").splitlines():
         if line.startswith("PRETTY_NAME="):

@@ -17,7 +17,7 @@ Listener = Callable[[Progress], None]
 
 def outcome(study: Study, store: Path | str | None = None) -> list[Settled]:
     """What the store knows of the study's races, in the order of the file."""
-    return settled_of(study.races, open_store(store))
+    return settled_of(study.races, open_store(store, only_read=True))
 
 
 def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = None, seed: int | None = None,
@@ -57,8 +57,8 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
     return found[0].race.id.rpartition("-")[0]
 
 
-def open_store(store: Path | str | None) -> Store:
-    return Store(Path(store) if store is not None else api.DEFAULT_STORE)
+def open_store(store: Path | str | None, only_read: bool = False) -> Store:
+    return Store(Path(store) if store is not None else api.DEFAULT_STORE, only_read)
 
 
 def _wanted(planned: PlannedRace, only: Sequence[str]) -> bool:

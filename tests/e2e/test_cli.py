@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from photofinish import environments
+from photofinish import environments, machine
 from photofinish.cli import options
 from photofinish.cli.live import Watcher
 from photofinish.models import all_models
@@ -75,12 +75,17 @@ def refused(run: Any, *said: str) -> None:
     (["rase", "resnet18"], ["'rase'", "did you mean race?"]),
     (["race"], ["Missing argument 'MODEL'", "photofinish race --help"]),
     (["race", "resnt18"], ["'resnt18'", "did you mean resnet18"]),
-    (["race", "./nowhere.py:net"], ["there is no file ./nowhere.py"]),
+    (["race", "./nowhere.py:net"], ["there is no file ./nowhere.py", "./FILE.py:FUNCTION"]),
+    (["race", "net:model"], ["'net:model'", "./FILE.py:FUNCTION"]),
     (["race", "resnet18", "-c", "torhc:eager,fake"], ["'torhc'", "did you mean torch?"]),
     (["race", "resnet18", "-c", "torch:eagre,fake"], ["'eagre'", "did you mean eager?"]),
     (["race", "resnet18", "-c", "torch:eager[layuot=channels_last],fake"], ["'layuot'", "did you mean layout"]),
     (["race", "resnet18", "-c", "torch:eager[layout=nhwc],fake"], ["'nhwc'", "contiguous", "channels_last"]),
     (["race", "resnet18", "-c", "torch:eager[layout"], ["is not a contender", "framework:mode"]),
+    (["race", "resnet18", "-c", "fake[threads=0],fake"], ["fake:steady[threads=0]: 0 threads", "choose 1"]),
+    (["race", "resnet18", "-c", "fake[threads=4096],fake"], ["4096 threads asked for", "choose 1"]),
+    (["race", "resnet18", "-c", "fake[handicap=much],fake"], ["'much' is no number", "handicap=0.03"]),
+    (["race", "resnet18", "-c", "torch@0.0.1,fake"], ["PyTorch has no release 0.0.1", "torch@1.0.0", "1.0.0 to "]),
     (["race", "resnet18", "-c", "fake"], ["two contenders"]),
     (["race", "resnet18", "-c", "fake,fake:forward"], ["two contenders", "inference only", "--task infer"]),
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
@@ -143,6 +148,34 @@ def test_code_is_shown_without_its_framework(process: Command, tmp_path: Path) -
 def test_a_store_that_cannot_be_made_is_told_before_anything_starts(command: Command, tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("")
     refused(command("race", "digits_cnn", "-c", FAKES, "--store", "occupied/store"), "cannot write", "--store")
+
+
+def test_reading_leaves_no_trace(command: Command, tmp_path: Path) -> None:
+    refused(command("report"), "no race has been run")
+    listed = command("report", "--list")
+    assert (listed.code, listed.out) == (0, "") and "no race has been run" in listed.err
+    assert command("claims").code == 0
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_is_no_store_is_told_apart_from_a_full_disk(command: Command, tmp_path: Path) -> None:
+    (tmp_path / ".photofinish").mkdir()
+    (tmp_path / ".photofinish" / "photofinish.sqlite").write_text("not a database, but long enough for a header")
+    for arguments in (["report"], ["race", "digits_cnn", "-c", FAKES]):
+        refused(command(*arguments), "photofinish.sqlite is no store of photofinish", "--store")
+
+
+def test_a_gpu_that_is_not_there_is_told_before_anything_starts(command: Command) -> None:
+    if machine.lacks("cuda") == "":
+        pytest.skip("there is a GPU")
+    refused(command("race", "digits_cnn", "-c", "torch,tensorflow", "--device", "cuda"), "no NVIDIA GPU", "doctor")
+
+
+@pytest.mark.parametrize("group", ["env", "study"])
+def test_a_command_of_commands_says_which_there_are(command: Command, group: str) -> None:
+    run = command(group)
+    assert run.code == 2 and run.err.startswith(f"photofinish: photofinish {group} needs a command")
+    assert "Commands:" in run.err and "Traceback" not in run.err
 
 
 def test_a_read_only_folder_is_told_before_anything_starts(process: Command, tmp_path: Path) -> None:

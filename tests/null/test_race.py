@@ -1,5 +1,6 @@
 """Whole races on the fake framework: scripted clocks and faults through real processes, nothing installed."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -76,6 +77,21 @@ def test_a_fault_is_a_result_and_the_others_go_on(tmp_path: Path, fault: str, ki
     assert failure.command.startswith("photofinish race")
     assert {block.contender for block in result.race.blocks if block.launch == 3} == {FAST, SLOW}
     assert survivors(tmp_path) == []
+
+
+def test_a_race_that_loses_everyone_in_the_rehearsal_ends_with_their_failures(tmp_path: Path) -> None:
+    result = race(tmp_path, "fake[fault=crash]", "fake[fault=crash,step=0.02]", launches=None, certify=False)
+    assert [each.kind for each in result.race.failures] == ["crash", "crash"] and not result.race.launches
+
+
+def test_a_course_that_cannot_be_laid_out_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: Path) -> Path:
+        folder.mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("photofinish.runner.course.pack", full)
+    with pytest.raises(OSError, match="No space left"):
+        race(tmp_path, FAST, SLOW)
+    assert not list(tmp_path.glob("race-*"))
 
 
 def test_one_launch_serves_both_tasks(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,10 @@ from photofinish.environments import (
     make,
     read_header,
     recipes,
+    releases,
     resolve,
 )
-from photofinish.environments.choice import Choice
+from photofinish.environments.choice import Choice, order_for
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
 from photofinish.values import Contender
@@ -169,6 +171,20 @@ def test_wrong_contenders_are_told_the_nearest_right_one(text: str, said: list[s
         expand(text)
     for part in said:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(("version", "said"), [
+    ("0.1", "did you mean alpha@0.9.0? (its releases: 0.9.0 to 2.1.0"),
+    ("2.0", "did you mean alpha@2.0.0 or alpha@2.0.1?"),
+    ("1.0.1", "did you mean alpha@1.0.0 or alpha@2.0.0?")])
+def test_a_release_that_never_was_is_told_before_an_installer_looks_for_it(monkeypatch: pytest.MonkeyPatch,
+                                                                           version: str, said: str) -> None:
+    table = dict.fromkeys(("0.9.0", "1.0.0", "2.0.0", "2.0.1", "2.1.0"), date(2026, 1, 1))
+    monkeypatch.setattr(releases, "tables", lambda: {"alpha": table})
+    found = order_for(Contender("alpha", "eager", version=version))
+    assert isinstance(found, Missing) and said in found.cure and f"--env alpha@{version}=PATH" in found.cure
+    assert not any(releases.unheard_of("alpha", each) for each in ("2.0.1", "2.1.1", "3.0", "2.0.1rc1"))
+    assert not releases.unheard_of("beta", "0.1")
 
 
 def test_a_device_the_framework_does_not_have_is_refused() -> None:

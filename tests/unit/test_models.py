@@ -219,8 +219,10 @@ def mine(image, classes, width):
 @pytest.mark.parametrize("text, function, message", [
     ("def model(image:\n", "model", r"net.py line 1 cannot be read: .*never closed"),
     ("import no_such_package\n", "model", "net.py cannot be imported: ModuleNotFoundError: .*no_such_package"),
-    (PLAIN, "modle", "net.py has no function modle; it has: model$"),
-    ("model = 3\n", "model", "net.py has no function model; it has: none"),
+    (PLAIN, "modle", r"net.py has no function modle; write .*net.py:model$"),
+    ("model = 3\n", "model", "net.py has no function model; it has none at all"),
+    ("raise SystemExit(3)\n", "model", "net.py cannot be imported: SystemExit: 3"),
+    ("\0", "model", "net.py(?! line None).* cannot be read: .*null bytes"),
     (HEAD + "def model(image):\n    return linear(image, 6)\n", "model",
      r"net.py:model with input 3x224x224: linear1 \(Linear\): .*flatten first"),
     (HEAD + "def model(image):\n    x = relu(image)\n    return x.chanels\n", "model",

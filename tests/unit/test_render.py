@@ -112,6 +112,19 @@ def test_the_parts_of_a_bar_fit_it(values: list[float], width: int) -> None:
 
 # Terminal
 
+def test_every_part_of_a_table_names_its_rows() -> None:
+    one, two, three = (Span(name, "contender") for name in ("one", "two", "three"))
+    wide = Column("Wide" * 8)
+    pairs = Table("pairs", (Column("a", "contender"), Column("b", "contender"), wide, Column("Reason")),
+                  tuple((one, other, "x" * 32, "words " * 8) for other in (two, three)))
+    batches = Table("batches", (Column("Contender", "contender"), Column("Batch", "count"), wide, Column("W")),
+                    tuple((one, batch, "x" * 32, "y") for batch in (1, 2)))
+    lines = printed(sheet(pairs, batches), 46).splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith("one")] == [
+        *[["one", "two"], ["one", "three"]] * 2, *[["one", "1"], ["one", "2"]] * 2]
+    assert max(map(len, lines)) <= 46
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_shows_all_in_any_width_without_colour(report: Document, width: int) -> None:
     for full in (False, True):

@@ -114,6 +114,9 @@ def test_the_pilot_has_as_many_launches_as_the_budget_pays_for() -> None:
     assert [plan.pilot(10, 1, budget, steps, preparation=50.0).launches for budget in (1000.0, 210.0, 60.0, -5.0)] == [
         plan.PILOT, 3, plan.FEWEST, plan.FEWEST]
     assert "of a budget that has 210 s left" in plan.pilot(10, 1, 210.0, steps, preparation=50.0).reason
+    poor = plan.pilot(10, 1, 60.0, steps, preparation=50.0)
+    assert f"overrun by about {poor.seconds - 60.0:.3g} s" in poor.reason
+    assert "overrun" not in plan.pilot(10, 1, 210.0, steps, preparation=50.0).reason
     assert plan.pilot(10, 1, 1000.0, steps, preparation=50.0).seconds > plan.PILOT * 50.0
 
 

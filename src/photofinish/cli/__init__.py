@@ -96,6 +96,8 @@ def explain(error: Exception) -> tuple[str, str] | None:
     from photofinish.graph import ModelError
     if isinstance(error, UsageError):
         return error.message, error.hint
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"{error.ctx.command_path} needs a command\n\n{error.format_message()}", ""
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         return error.format_message(), f"see: {context.command_path if context else 'photofinish'} --help"
@@ -103,8 +105,11 @@ def explain(error: Exception) -> tuple[str, str] | None:
         return str(error), ""
     if isinstance(error, sqlite3.OperationalError):
         return f"the store cannot be written: {error}", "make room there, or choose another with --store FOLDER"
+    if isinstance(error, sqlite3.DatabaseError):
+        return f"the store cannot be read: {error}", "move it away, or choose another with --store FOLDER"
     if isinstance(error, OSError) and error.errno in _NOT_OURS:
-        where = f": {error.filename}" if error.filename else ""
+        place = error.filename2 or error.filename  # of two files the one that is written
+        where = f": {place}" if place else ""
         return f"{error.strerror}{where}", _NOT_OURS[error.errno]
     return None
 

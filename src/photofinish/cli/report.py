@@ -35,8 +35,12 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
     from photofinish.cli import present
     from photofinish.store import Store
     if list_sessions:
-        for name, created, races in Store(store or api.DEFAULT_STORE).sessions():
+        kept = Store(store or api.DEFAULT_STORE, only_read=True)
+        listed = kept.sessions()
+        for name, created, races in listed:
             click.echo(f"{name}  {created}  {' '.join(races)}")
+        if not listed:
+            click.echo(f"no race has been run with the store {kept.folder}", err=True)
         return 0
     present.present(api.load(session, store, latency, share), chosen, full)
     return 0

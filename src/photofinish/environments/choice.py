@@ -19,7 +19,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from photofinish.environments import cache, headers, interpreters, make, recipes
+from photofinish.environments import cache, headers, interpreters, make, recipes, releases
 from photofinish.environments.contenders import everybody, known
 from photofinish.environments.headers import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
@@ -131,16 +131,27 @@ def look(contender: Contender, choice: Choice) -> Environment | Missing | Order:
 
 def order_for(contender: Contender) -> Order | Missing:
     """The environment that could be made for a contender, wherever else it may run."""
-    lacking = _lacking(contender)
+    framework = headers.frameworks()[contender.framework]
+    lacking = _unreleased(framework, contender.version) or _lacking(contender)
     if lacking is not None:
         return lacking
-    framework = headers.frameworks()[contender.framework]
     found = recipes.order(contender, framework)
     if isinstance(found, Order):
         return found
     title = f"{framework.title} {contender.version}".rstrip()
     return Missing(f"{title} needs Python {found.python}; none was found on PATH, under pyenv, uv or conda",
                    f"install one, for example: {_installing(found.python)}")
+
+
+def _unreleased(framework: FrameworkInfo, version: str) -> Missing | None:
+    """A version that never came out, seen before an installer looks for it."""
+    if not version or not releases.unheard_of(framework.name, version):
+        return None
+    known = list(releases.of(framework.name))
+    near = " or ".join(spelled(framework, each) for each in releases.around(framework.name, version))
+    return Missing(f"{framework.title} has no release {version}",
+                   f"did you mean {near}? (its releases: {known[0]} to {known[-1]}; for a build of your own: "
+                   f"--env {spelled(framework, version)}=PATH)")
 
 
 def _lacking(contender: Contender) -> Missing | None:

@@ -13,10 +13,11 @@ from photofinish.values import Contender, SpellingError
 
 ALL = "all"
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
+_NUMBER = re.compile(r"\d*\.?\d+")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
-WHOLE_NUMBER = ("N",)  # as the allowed values of an option
+WHOLE_NUMBER, NUMBER = ("N",), ("X",)  # as the allowed values of an option
 # Options that every contender has; none listed means any value.
-COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "handicap": (), "fault": sabotage.FAULTS,
+COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "handicap": NUMBER, "fault": sabotage.FAULTS,
                                               "at": WHOLE_NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
 
@@ -82,7 +83,7 @@ def checked(text: str, device: str = "cpu") -> Contender:
     if contender.mode not in modes:
         old = framework.recipe_for(contender.version).modes
         name = framework.name + (f" {contender.version}" if old else "")
-        raise unknown(f"mode of {name}", contender.mode, modes, f"modes: {', '.join(modes)}")
+        raise unknown(f"mode of {name}", contender.mode, modes)
     if contender.strategy:
         _check_strategy(framework, contender, device)
     options = {**framework.options, **({} if contender.strategy else framework.pipeline), **COMMON_OPTIONS,
@@ -94,8 +95,11 @@ def checked(text: str, device: str = "cpu") -> Contender:
         if allowed == WHOLE_NUMBER:
             if not value.isdecimal():
                 raise UsageError(f"{option}={value}: {value!r} is no whole number", f"write {option}=2, say")
+        elif allowed == NUMBER:
+            if not _NUMBER.fullmatch(value):
+                raise UsageError(f"{option}={value}: {value!r} is no number", f"write {option}=0.03, say")
         elif allowed and value not in allowed:
-            raise unknown(f"{option} of {framework.name}", value, allowed, f"values: {', '.join(allowed)}")
+            raise unknown(f"{option} of {framework.name}", value, allowed)
         if option == "build":
             _check_build(framework, value)
         if option in sabotage.OPTIONS and contender.mode in framework.loops:

@@ -110,7 +110,8 @@ def _candidates() -> Iterator[Path]:
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
     for folder in map(Path, os.environ.get("PATH", "").split(os.pathsep)):
-        if folder != pyenv / "shims" and folder.is_dir():  # a shim is a script that may start no Python at all
+        # A shim is a script that may start no Python at all.
+        if folder != pyenv / "shims" and folder.is_dir() and os.access(folder, os.R_OK):
             yield from sorted(path for path in folder.iterdir() if _NAMES.fullmatch(path.name))
     yield from sorted((pyenv / "versions").glob("*/bin/python"))
     yield from sorted(uv.glob("*/bin/python3"))

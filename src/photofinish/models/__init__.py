@@ -192,6 +192,8 @@ def find(name: str) -> Model:
     if name not in models:
         near = difflib.get_close_matches(name, models, n=3, cutoff=0.4)
         hint = "did you mean {}?".format(" or ".join(near)) if near else "see: photofinish list models"
+        if Path(name).exists() or ":" in name:
+            hint = "a model of your own is ./FILE.py:FUNCTION"
         raise UnknownModel("no model is called {!r}: {}".format(name, hint))
     return models[name]
 
@@ -211,15 +213,15 @@ def _from_file(name: str) -> Model:
             return replace(entry, name=name, function=_clear(entry.function, path))
     if not inspect.isfunction(function):
         found = [entry.name for entry in entered] + _public_functions(module)
-        raise ModelError("{} has no function {}; it has: {}".format(
-            path, function_name or "model", ", ".join(found) or "none"))
+        raise ModelError("{} has no function {}; {}".format(path, function_name or "model", "write {}".format(
+            " or ".join("{}:{}".format(path, each) for each in found)) if found else "it has none at all"))
     return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
 
 
 def _imported(path: str) -> Any:
     """The file as a module. Raises ModelError if there is no such file or running it fails."""
     if not Path(path).is_file():
-        raise ModelError("there is no file {}".format(path))
+        raise ModelError("there is no file {}: a model of your own is ./FILE.py:FUNCTION".format(path))
     spec = importlib.util.spec_from_file_location("photofinish_user_model", path)
     if spec is None or spec.loader is None:
         raise ModelError("{} is not a Python file".format(path))
@@ -227,8 +229,9 @@ def _imported(path: str) -> Any:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise ModelError("{} line {} cannot be read: {}".format(path, error.lineno, error.msg)) from error
-    except Exception as error:
+        where = "{} line {}".format(path, error.lineno) if error.lineno else path
+        raise ModelError("{} cannot be read: {}".format(where, error.msg)) from error
+    except (Exception, SystemExit) as error:
         raise ModelError("{} cannot be imported: {}: {}".format(path, type(error).__name__, error)) from error
     return module
 

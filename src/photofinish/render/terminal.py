@@ -39,6 +39,7 @@ _COLOURS = ("blue", "dark_orange3", "green", "magenta", "cyan", "yellow", "red",
 _STYLES = {"strong": "bold", "code": "bold", "quiet": "dim", "good": "green", "bad": "bold red"}
 _TONES = {"good": "green", "open": "yellow", "bad": "red"}
 _WIDEST = 40  # of a column, before its words are wrapped
+_NARROWEST = 12  # of a column of words
 _WORDS = ("text", "code", "contender", "check")
 
 
@@ -137,20 +138,27 @@ class _Painter:
         parts: list[RenderableType] = []
         for chosen in self._parts(block, widths):
             parts += [Rich()] if parts else []
-            parts.append(self._grid(block, columns, widths, chosen))
+            parts.append(self._grid(block, columns, self._fitted(block, widths, chosen), chosen))
         return Group(*parts, *([Rich(block.caption, style="dim")] if block.caption else []))
 
     def _parts(self, block: Table, widths: Sequence[int]) -> list[list[int]]:
         """Column numbers of each part of a table too wide for the screen; every part names its rows."""
-        hints = [column.hint for column in block.columns]
-        key = hints.index("contender") if "contender" in hints else 0
+        keys = _keys(block)
         parts: list[list[int]] = [[]]
         for i, width in enumerate(widths):
             used = sum(widths[j] + 2 for j in parts[-1])
-            if len(parts[-1]) > 1 and used + width + 2 > self.width and i != key:
-                parts.append([key])
+            if i not in keys and not set(parts[-1]) <= set(keys) and used + width + 2 > self.width:
+                parts.append(list(keys))
             parts[-1].append(i)
         return parts
+
+    def _fitted(self, block: Table, widths: Sequence[int], chosen: Sequence[int]) -> list[int]:
+        """Where names leave too little room for words, the words are wrapped and not the names."""
+        last = chosen[-1]
+        over = sum(widths[i] + 2 for i in chosen) - 2 - self.width
+        if over <= 0 or block.columns[last].hint != "text" or widths[last] - over < _NARROWEST:
+            return list(widths)
+        return [width - over if i == last else width for i, width in enumerate(widths)]
 
     def _grid(self, block: Table, columns: Sequence[Sequence[str]], widths: Sequence[int],
               chosen: Sequence[int]) -> RenderableType:
@@ -169,6 +177,18 @@ class _Painter:
         if hint == "check" and value is not None:
             return Rich(written, style=_STYLES["good" if value else "bad"])
         return Rich(written, style=_STYLES["quiet"] if value is None else "")
+
+
+def _keys(block: Table) -> list[int]:
+    """The columns that name a row: the contender or the pair of them, or else the first one, and as many after it as
+    tell the rows apart."""
+    hints = [column.hint for column in block.columns]
+    first = end = hints.index("contender") if "contender" in hints else 0
+    while hints[end:end + 1] == ["contender"]:
+        end += 1
+    ends = range(max(end, first + 1), len(hints))
+    apart = (end for end in ends if len({row[first:end] for row in block.rows}) == len(block.rows))
+    return list(range(first, next(apart, first + 1)))
 
 
 def _heading(title: str) -> int:

@@ -3,10 +3,10 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from photofinish import environments, models
+from photofinish import environments, machine, models
 from photofinish.data.sets import DataSet
 from photofinish.environments import PIPELINE_TASKS, STRATEGY_TASKS, TASKS
 from photofinish.errors import UsageError, unknown
@@ -37,6 +37,8 @@ def find_entries(contenders: Sequence[str], device: str, choice: environments.Ch
     everyone = named(contenders, device, choice)
     wanted = [each for each in everyone if set(tasks_of(each)) & set(tasks)]
     skipped = [_skip(each, tasks[0]) for each in everyone if each not in wanted]
+    for contender in wanted:
+        _check_threads(int(dict(contender.options).get("threads", "1")), f"{contender.name}: ")
     for contender in () if lenient else wanted:  # before the first is made, which may take minutes
         _insist(contender, environments.foresee(contender, choice))
     for contender in wanted:
@@ -120,13 +122,23 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     if optimizer:
         one_of("optimizer", optimizer, tuple(OPTIMIZERS))
     chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
+    lacking = machine.lacks(device)
+    if lacking:
+        raise UsageError(f"--device {device}: {lacking}", "leave it out to race on the CPU; see: photofinish doctor")
     cores = len(usable_cores())
-    if threads is not None and not 1 <= threads <= cores:
-        raise UsageError(f"{threads} threads asked for, this process may use {cores} cores", f"choose 1 to {cores}")
+    _check_threads(cores if threads is None else threads)
     case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
                 entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
                 optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
+
+
+def _check_threads(threads: int, whose: str = "") -> None:
+    cores = len(usable_cores())
+    if not 1 <= threads <= cores:
+        many = f"{threads} thread{'' if threads == 1 else 's'}"
+        raise UsageError(f"{whose}{many} asked for, this process may use {cores} core{'' if cores == 1 else 's'}",
+                         f"choose 1 to {cores}" if cores > 1 else "choose 1")
 
 
 def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
@@ -209,13 +221,12 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
                 least: int = 2) -> Iterator[Course]:
     """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
     folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
-    course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                    listener=listener or (lambda progress: None), weights=weights, room=room, least=least)
-    try:
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
+                        listener=listener or (lambda progress: None), weights=weights, room=room, least=least)
+        stack.callback(course.close)
         yield course
-    finally:
-        course.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def one_of(what: str, value: str, choices: Sequence[str]) -> None:

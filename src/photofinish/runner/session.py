@@ -44,6 +44,8 @@ class Session:
     def run(self, rehearse: Callable[[], None]) -> None:
         """Raises whatever interrupts it; what was measured is saved by then."""
         self.prepare(rehearse)
+        if not self.course.contested:
+            return
         coming = self._pilot()
         done = 0
         while coming.launches and self.course.contested:

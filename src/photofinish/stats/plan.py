@@ -57,6 +57,9 @@ def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (
     reason = f"a pilot of {launches} launches of about {cost:.3g} s, {rounds} rounds each, shows how much they differ"
     if launches < PILOT:
         reason += f"; {PILOT} would take {PILOT * cost:.3g} s of a budget that has {max(budget, 0.0):.3g} s left"
+    over = launches * cost - max(budget, 0.0)
+    if over > 0:
+        reason += f"; fewer than {FEWEST} tell nothing, so it is overrun by about {over:.3g} s"
     return Plan(launches, rounds, reason, seconds=launches * cost)
 
 

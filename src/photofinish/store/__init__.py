@@ -5,6 +5,7 @@ one). Each record is committed as it arrives, so that a later failure loses noth
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,33 +47,59 @@ CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL,
 """
 FILE = "photofinish.sqlite"
 VERSION = 1
+_ELSEWHERE = "choose another folder with --store FOLDER"
 
 
 class Store:
-    """A folder with the database in it. Opening makes both; several processes may hold the same one."""
+    """A folder with the database in it. Opening makes both; several processes may hold the same one. One that is
+    `only_read` leaves no trace: it is empty where there is none."""
 
-    def __init__(self, folder: Path) -> None:
-        """Raises UsageError if the folder cannot be written."""
+    def __init__(self, folder: Path, only_read: bool = False) -> None:
+        """Raises UsageError if the folder cannot be written (read, if `only_read`), or what is there is no store."""
         self.folder = Path(folder)
         self.path = self.folder / FILE
+        self.only_read = only_read
         try:
+            self._open()
+        except (OSError, sqlite3.OperationalError) as error:
+            why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+            raise UsageError(f"cannot read {self.path}: {why}" if only_read else
+                             f"cannot write results to {self.folder}: {why}", _ELSEWHERE if only_read else
+                             "choose a folder you may write to with --store FOLDER, or free some disk space") from error
+        except sqlite3.DatabaseError as error:
+            raise UsageError(f"{self.path} is no store of photofinish, or a damaged one: {error}",
+                             f"move it away, or {_ELSEWHERE}") from error
+
+    def _open(self) -> None:
+        if not self.only_read:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._connection() as connection:
+        with self._connection() as connection:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            if found not in (0, VERSION):
+                raise UsageError(f"{self.path} was written by another version of photofinish (format {found})",
+                                 _ELSEWHERE)
+            if not self.only_read:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.executescript(SCHEMA)
-                found = connection.execute("PRAGMA user_version").fetchone()[0]
-                if found not in (0, VERSION):
-                    raise UsageError(f"{self.path} was written by another version of photofinish (format {found})",
-                                     "choose another folder with --store PATH")
                 connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("INSERT OR REPLACE INTO certificate VALUES ('can be written', '{}')")
-        except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"cannot write results to {self.folder}: {error}",
-                             "choose a folder you may write to with --store PATH, or free some disk space") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        """A reader, too, writes beside a database in WAL mode; where it may not, the database is read as a file that
+        nobody changes."""
+        if not self.only_read:
+            return sqlite3.connect(self.path, timeout=30)
+        if not self.path.exists() or not self.path.stat().st_size:
+            nothing = sqlite3.connect(":memory:")
+            nothing.executescript(SCHEMA)
+            return nothing
+        log = self.path.with_name(FILE + "-wal")
+        how = "mode=ro" if os.access(self.folder, os.W_OK) or log.exists() else "immutable=1"
+        return sqlite3.connect(f"{self.path.resolve().as_uri()}?{how}", timeout=30, uri=True)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, timeout=30)
+        connection = self._connect()
         try:
             with connection:
                 yield connection

@@ -285,8 +285,9 @@ def _names(table: Any) -> list[str]:
 @lru_cache(maxsize=None)
 def _cannot(model: str, shape: tuple[int, ...] | None, classes: int | None, device: str) -> str:
     """Why this machine cannot run it, or ""."""
-    if device.startswith("cuda") and not machine.gpus():
-        return "no NVIDIA GPU here"
+    lacking = machine.lacks(device)
+    if lacking:
+        return lacking
     try:
         models.find(model).graph(shape, classes)
     except (ModelError, UsageError) as error:

@@ -64,8 +64,9 @@ def dated(line: Contender, version: str, day: date | None = None) -> Dated:
     table = releases.of(line.framework)
     day = day or table.get(version)
     if day is None:
-        wrong = unknown(f"release of {line.framework}", version, table)
-        raise UsageError(wrong.message, f"{wrong.hint}; if there is one, say when it came out: {version}=2026-07-08"
+        near = " or ".join(releases.around(line.framework, version))
+        raise UsageError(f"no release of {line.framework} is called {version!r}",
+                         f"did you mean {near}? if there is one, say when it came out: {version}=2026-07-08"
                          if table else f"no table says when it came out; write {version}=2026-07-08, say")
     return Dated(replace(line, version=version).name, line.name, version, day)
 
