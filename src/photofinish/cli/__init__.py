@@ -15,6 +15,7 @@ from photofinish.cli import (
     claims,
     doctor,
     env,
+    gate,
     history,
     largest_batch,
     listing,
@@ -65,8 +66,8 @@ def photofinish() -> None:
     """
 
 
-for each in (race, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, claims, report, listing, show,
-             env, doctor, selftest):
+for each in (race, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, claims, report, listing,
+             show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

@@ -6,6 +6,7 @@
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def may_make() -> bool:
 @dataclass(frozen=True)
 class Choice:
     """What the user says about environments: the Pythons of their own, by what contenders call them (torch,
-    torch@2.8.0), and whether others may be made."""
+    torch@2.8.0, or a single contender's name), and whether others may be made."""
 
     given: Mapping[str, Path] = field(default_factory=dict)
     make: bool = field(default_factory=may_make)
@@ -224,10 +225,10 @@ def at_hand(framework: str, choice: Choice) -> list[str]:
 
 def _given(contender: Contender, choice: Choice) -> Environment | Missing | None:
     """The user's own environment for it, None if they named none. The one named for a framework serves every version
-    that it has, the one named for a version that version alone."""
+    that it has, the one named for a version that version alone, the one named for a contender nobody else."""
     framework = headers.frameworks()[contender.framework]
     name = spelled(framework, contender.version)
-    python = choice.given.get(name) or choice.given.get(framework.name)
+    python = choice.given.get(contender.name) or choice.given.get(name) or choice.given.get(framework.name)
     if python is None:
         return None
     if framework.language != "python":
@@ -301,15 +302,15 @@ def _installing(requires: str) -> str:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, _, path = text.partition("=")
-    if not name or not path:
+    found = re.fullmatch(r"([^=\[]+(?:\[[^\]]*\])?)=(.+)", text)
+    if found is None:
         raise UsageError(f"--env {text} does not say which environment is whose", "write --env torch=/path/to/venv")
-    return name, path
+    return found[1], found[2]
 
 
 def _python_at(name: str, path: Path) -> Path:
     """The interpreter of a virtual environment or of a conda prefix, or the interpreter that was named itself."""
-    known(name.partition("@")[0])
+    known(re.split("[@:]", name)[0])
     place = path.expanduser().absolute()  # not resolved: the link tells Python which environment it is
     python = place / "bin" / "python" if place.is_dir() else place
     if not os.access(python, os.X_OK):

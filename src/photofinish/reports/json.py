@@ -32,7 +32,7 @@ from photofinish.values import (
 )
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
-           "history", "bisect")
+           "history", "bisect", "gate")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,165 @@
+"""Did it get slower: a gate's checks, for people, for a pull request and for what reads JUnit's XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+from photofinish.gate import FAILED, NOT_JUDGED, OPEN, PASSED, Check, Gate
+from photofinish.render.document import (
+    Axis,
+    Banner,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Fold,
+    Interval,
+    Note,
+    Quantity,
+    Section,
+    Series,
+    Span,
+    Table,
+    Text,
+)
+from photofinish.reports import failures, race
+from photofinish.reports.json import estimated
+from photofinish.reports.reading import TASKS, attributed, contender, listed
+from photofinish.stats.regression import OPEN as UNDECIDED
+from photofinish.stats.regression import SLOWER, WITHIN
+
+_TONES = {PASSED: "good", OPEN: "open", FAILED: "bad", NOT_JUDGED: "bad"}
+_WORDS = {SLOWER: "slower", WITHIN: "not slower", UNDECIDED: "undecided", NOT_JUDGED: "not judged"}
+
+
+def documents(gate: Gate) -> list[Document]:
+    """The gate, then the report of each race."""
+    return [document(gate), *(race.document(each.result) for each in gate.checks)]
+
+
+def document(gate: Gate) -> Document:
+    """What was checked and what came of it."""
+    said = sentence(gate)
+    blocks: list[Block] = [Banner(_TONES[gate.outcome], gate.outcome, said, tuple(_details(gate)))]
+    warnings = [each for check in gate.checks for each in attributed(check.result, check.result.warnings)]
+    blocks += [Note(each, "warning") for each in dict.fromkeys(warnings)]
+    blocks += [Note((contender(each.contender), f" was not checked: {each.reason}",
+                     *((f" ({each.cure})",) if each.cure else ()))) for each in gate.skipped]
+    checks: tuple[Block, ...] = (*_chart(gate), _table(gate), *_changes(gate)) if gate.checks else ()
+    sections = [Section("gate", "", tuple(blocks)), Section("checks", "Every check", checks)]
+    sections += [failures.section(each.result) for each in gate.checks]
+    about = race.describe(gate.checks[0].result.race.case) if gate.checks else ""
+    name = gate.checks[0].result.race.case.model if gate.checks else "Nothing"
+    return Document(f"{name} against {gate.baseline}", about, "regression gate", said, (),
+                    tuple(each for each in sections if each.blocks))
+
+
+def as_json(gate: Gate) -> dict[str, Any]:
+    """The documented object of `photofinish gate --json`."""
+    return {"outcome": gate.outcome, "baseline": gate.baseline, "max_slowdown": gate.limit,
+            "checks": [_check_json(each) for each in gate.checks],
+            "skipped": [{"contender": each.contender, "reason": each.reason} for each in gate.skipped]}
+
+
+def junit(gate: Gate) -> str:
+    """The checks as a test suite in the XML that JUnit made common: a failure is a slow-down that was shown, an error
+    what could not be judged; what is undecided has passed and says so in its output."""
+    outcomes = [each.outcome for each in gate.checks]
+    suite = ElementTree.Element("testsuite", name="photofinish gate",
+                                tests=str(len(gate.checks) + len(gate.skipped)), failures=str(outcomes.count(SLOWER)),
+                                errors=str(outcomes.count(NOT_JUDGED)), skipped=str(len(gate.skipped)))
+    for check in gate.checks:
+        case = check.result.race.case
+        test = ElementTree.SubElement(suite, "testcase", classname=f"{case.model}.{case.task}", name=check.candidate)
+        told = _told(check)
+        if check.outcome == SLOWER:
+            ElementTree.SubElement(test, "failure", message=told)
+        elif check.outcome == NOT_JUDGED:
+            ElementTree.SubElement(test, "error", message=told)
+        ElementTree.SubElement(test, "system-out").text = told
+    for skip in gate.skipped:
+        test = ElementTree.SubElement(suite, "testcase", classname="photofinish", name=skip.contender)
+        ElementTree.SubElement(test, "skipped", message=skip.reason)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def sentence(gate: Gate) -> Text:
+    """The whole outcome in one sentence."""
+    limit = Quantity(gate.limit, "percent")
+    slower = [each for each in gate.checks if each.outcome == SLOWER]
+    if slower:
+        return (*listed([contender(each.candidate) for each in slower]), " got ", Span("slower", "strong"), " than ",
+                gate.baseline, " by more than ", limit, ", surely.")
+    if gate.outcome == NOT_JUDGED:
+        why = "not everything could be compared" if gate.checks else "there was nothing to compare"
+        return Span("Nothing is said", "strong"), f" of {gate.baseline}: {why}."
+    if gate.outcome == OPEN:
+        return ("It is ", Span("undecided", "strong"), f" whether something is slower than {gate.baseline} by more "
+                "than ", limit, ".")
+    return ("Nothing is slower than ", gate.baseline, " by more than ", limit, ", surely.")
+
+
+def _details(gate: Gate) -> Iterator[Text]:
+    for check in gate.checks:
+        found = check.regression
+        if found is not None and found.needed:
+            yield (contender(check.candidate), f": about --launches {found.needed} would decide it.")
+        if found is None:
+            yield (contender(check.candidate), f": {check.reason}")
+
+
+def _told(check: Check) -> str:
+    """A check in one line of plain text."""
+    found = check.regression
+    if found is None:
+        return f"{check.candidate} against {check.baseline}: {check.reason}"
+    ratio = found.ratio
+    more = f"; about --launches {found.needed} would decide it" if found.needed else ""
+    return (f"{check.candidate} takes {ratio.value:.3f} of the time of {check.baseline} ({ratio.low:.3f} to "
+            f"{ratio.high:.3f} over {found.launches} launches): {_WORDS[check.outcome]}{more}")
+
+
+def _check_json(check: Check) -> dict[str, Any]:
+    found = check.regression
+    return {"race": check.result.race.id, "model": check.result.race.case.model, "task": check.result.race.case.task,
+            "baseline": check.baseline, "candidate": check.candidate, "outcome": check.outcome,
+            "ratio": {**(estimated(found.ratio) or {}), "level": found.ratio.level} if found else None,
+            "launches": found.launches if found else 0, "launches_to_decide": found.needed if found else None,
+            "reason": check.reason, "changed": [{"package": name, "baseline": before, "candidate": after}
+                                                for name, before, after in check.changed]}
+
+
+def _chart(gate: Gate) -> Iterator[Chart]:
+    """Every ratio beside the limit."""
+    series = [Series(f"{each.candidate}, {TASKS[each.result.race.case.task]}", (each.regression.ratio.value,),
+                     low=(each.regression.ratio.low,), high=(each.regression.ratio.high,))
+              for each in gate.checks if each.regression]
+    if series:
+        yield Chart("intervals", "Each candidate over its baseline", "Right of the last line: slower than is allowed.",
+                    tuple(series), Axis("seconds over the baseline's", "ratio"), marks=(1.0, 1 + gate.limit))
+
+
+def _table(gate: Gate) -> Table:
+    columns = (Column("Candidate", "contender"), Column("Baseline", "contender"), Column("Task"),
+               Column("Takes, of the baseline's time", "ratio"), Column("Is"), Column("Launches", "count"))
+    return Table("checks", columns, tuple(map(_row, gate.checks)))
+
+
+def _row(check: Check) -> tuple[Cell, ...]:
+    found = check.regression
+    ratio = Interval(found.ratio.value, found.ratio.low, found.ratio.high) if found else None
+    return (contender(check.candidate), contender(check.baseline), TASKS[check.result.race.case.task], ratio,
+            _WORDS[check.outcome], found.launches if found else None)
+
+
+def _changes(gate: Gate) -> Iterator[Fold]:
+    """What is not the same in both environments, told once for each pair."""
+    pairs = {(each.baseline, each.candidate): each for each in gate.checks if each.changed}
+    for check in pairs.values():
+        columns = (Column("Package"), Column("Baseline"), Column("Candidate"))
+        yield Fold(f"{len(check.changed)} packages are not the same for {check.candidate}",
+                   (Table("changed", columns, check.changed),))

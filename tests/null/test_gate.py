@@ -1,0 +1,106 @@
+"""The gate on the fake framework: what is slower is stopped, what is the same is not, and each baseline is found."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from photofinish import api, gate_run
+from photofinish.environments import Choice
+from photofinish.errors import UsageError
+from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Gate
+from photofinish.gate.baseline import Pair, pairs
+from photofinish.reports import gate as report
+from photofinish.reports.json import schema
+from photofinish.stats import plan
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+WAS = "fake:steady[noise=0.001,step=0.0100]"
+SLOWER = "fake:steady[noise=0.001,step=0.0105]"
+SAME = "fake:steady[noise=0.001,step=0.0101]"
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a proof takes longer than a race."""
+    return tmp_path_factory.mktemp("store")
+
+
+def run(store: Path, *contenders: str, baseline: str = WAS, launches: int = 3, **asked: Any) -> Gate:
+    return gate_run.run(MODEL, contenders, baseline=baseline, launches=launches, batch=8, store=store, **asked)
+
+
+def test_it_fails_on_what_got_slower_and_on_nothing_else(store: Path) -> None:
+    found = run(store, SLOWER, SAME)
+    assert found.outcome == FAILED
+    assert [(each.candidate, each.outcome) for each in found.checks] == [(SLOWER, "SLOWER"), (SAME, "WITHIN")]
+    jsonschema.validate(report.as_json(found), schema("gate"), cls=jsonschema.Draft202012Validator)
+    suite = ElementTree.fromstring(report.junit(found).partition("\n")[2])
+    assert [suite.get(each) for each in ("tests", "failures", "errors")] == ["2", "1", "0"]
+    assert [len(test.findall("failure")) for test in suite] == [1, 0]
+
+
+def test_a_candidate_that_cannot_be_compared_neither_passes_nor_fails(store: Path) -> None:
+    found = run(store, "fake:steady[fault=crash,at=1]")
+    assert found.outcome == NOT_JUDGED and found.checks[0].reason
+    assert "error" in report.junit(found)
+
+
+def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    asked = ("gate", MODEL, "--baseline", WAS, "--batch", "8", "--launches", "3", "--store", str(store), "--quiet")
+    stopped = command(*asked, "-c", SLOWER, "--junit", "gate.xml", "--markdown")
+    assert stopped.code == 1 and "slower" in stopped.out
+    assert ElementTree.parse(tmp_path / "gate.xml").getroot().get("failures") == "1"
+    passed = command(*asked, "-c", SAME, "--json")
+    assert passed.code == 0 and json.loads(passed.out)["outcome"] == "PASSED"
+    for baseline, said in (("nowhere", "--baseline nowhere"), ("9.9", "does not say whose"), (SAME, "against itself")):
+        refused = command("gate", MODEL, "--baseline", baseline)
+        assert refused.code == 2 and said in refused.err
+
+
+def test_stopped_by_hand_it_keeps_what_was_checked(store: Path) -> None:
+    def stop(progress: Any) -> None:
+        if progress.stage == "plan" and progress.total == 2 and progress.done:  # before the second check
+            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(store, SAME, SLOWER, listener=stop)
+    assert isinstance(stopped.value, gate_run.Stopped)
+    assert [each.candidate for each in stopped.value.gate.checks] == [SAME]
+
+
+def test_a_store_is_a_baseline_of_other_versions(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.race(MODEL, ("fake:steady", "numpy:reference"), launches=2, batch=8, store=tmp_path)
+    found, skipped = pairs(str(tmp_path), (), Choice())
+    assert not found and len(skipped) == 2 and all("it is what it was" in each.reason for each in skipped)
+    monkeypatch.setattr("photofinish.gate.baseline._present", lambda contender, choice: "another")
+    found, skipped = pairs(str(tmp_path), ["fake:steady", "fake:coarse"], Choice())
+    assert [(each.baseline.partition("@")[0], each.candidate) for each in found] == [("fake", "fake:steady")]
+    assert [each.contender for each in skipped] == ["fake:coarse"]
+
+
+def test_every_form_of_a_baseline() -> None:
+    steady = ["fake:steady"]
+    assert pairs("1.2.3", steady, Choice()) == ([Pair("fake@1.2.3:steady", "fake:steady")], [])
+    assert pairs("fake@1.2.3", (), Choice()) == ([Pair("fake@1.2.3:steady", "fake:steady")], [])
+    ((pair,), _) = pairs(sys.prefix, steady, Choice())
+    assert pair == Pair("fake:steady", "fake:steady", (f"fake:steady={sys.prefix}",))
+    assert pair.told == f"fake:steady in {sys.prefix}"
+    with pytest.raises(UsageError, match="itself"):
+        pairs("fake:steady", steady, Choice())
+
+
+def test_an_environment_is_a_baseline(store: Path) -> None:
+    found = run(store, "fake:steady[noise=0.001]", baseline=sys.executable)
+    assert found.outcome == PASSED and sys.executable in found.checks[0].baseline
+    assert found.checks[0].result.race.environments["fake:steady[noise=0.001]"]["origin"] == "given"
