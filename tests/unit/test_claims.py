@@ -1,18 +1,20 @@
 """Judgements follow from what the store holds, and from nothing else."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from factories import Runner, case, race
-from photofinish import claims, study
-from photofinish.claims import Claim, Judgement, judge
+from photofinish import claims, models, study
+from photofinish.claims import Claim, Judgement, judge, programs
 from photofinish.errors import UsageError
 from photofinish.render import html
 from photofinish.reports.claims import as_json, document
 from photofinish.reports.json import schema
 from photofinish.stats import judge as judged
+from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
 from photofinish.values import Epoch, Race, Result, Training
 
@@ -93,11 +95,98 @@ def test_what_no_machine_here_can_run_is_not_testable() -> None:
     assert (found.word, found.why) == ("NOT TESTABLE HERE", "no NVIDIA GPU here")
 
 
-def test_a_look_at_a_package() -> None:
-    for file, word in (("linalg/__init__.py", "OUTDATED"), ("no/such.py", "CONFIRMED")):
-        assert judge(Claim("C0", "", "", "outdated", {"package": "numpy", "file": file})).word == word
-    gone = judge(Claim("C0", "", "", "outdated", {"package": "no_such_package", "file": "x"}))
-    assert gone.word == "NOT TESTABLE HERE"
+@pytest.mark.parametrize(("ahead", "word"), [(1.0, "CONFIRMED"), (9.0, "REFUTED")])
+def test_phases_are_compared_where_the_claim_names_them(ahead: float, word: str) -> None:
+    """However fast the steps are."""
+    field = (Runner(PAIR[0], 0.05, build=ahead), Runner(PAIR[1], 0.02, build=3.0))
+    result = judged(race(field, launches=4, seed=3))
+    races = [Settled(PlannedRace("training", "resnet18", ("train",), PAIR), (result,))]
+    assert judge(claim("faster", phases=["build"]), races).word == word
+    assert judge(claim("faster"), races).word == "REFUTED"
+
+
+@pytest.mark.parametrize(("memory", "word"), [(1.5, "CONFIRMED"), (0.7, "REFUTED"), (1.0, "REFUTED")])
+def test_the_lower_peak(memory: float, word: str) -> None:
+    field = (Runner(PAIR[0], 0.05, memory=2**30), Runner(PAIR[1], 0.05, memory=int(memory * 2**30)))
+    races = [Settled(PlannedRace("training", "resnet18", ("train",), PAIR), (judged(race(field, seed=1)),))]
+    assert judge(claim("less-memory"), races).word == word
+
+
+@pytest.mark.parametrize(("power", "word"), [(0.7, "CONFIRMED"), (1.3, "REFUTED"), (1.0, "UNDECIDED")])
+def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
+    """A step of batch b takes b to that power; the networks differ in level."""
+    races = []
+    for number, model in enumerate(("resnet18", "vgg16", "alexnet", "mobilenet_v2", "googlenet")):
+        for batch in (1, 8, 16):
+            field = tuple(Runner(name, 0.01 * (1 + number) * batch**power) for name in PAIR)
+            result = judged(race(field, of=case(model, batch=batch), launches=3, seed=number * 100 + batch))
+            races.append(Settled(PlannedRace("inference", model, ("infer",), PAIR, batch=batch), (result,)))
+    found = judge(claim("with-batch", contenders=list(PAIR)), races)
+    assert found.word == word, found.why
+    assert judge(claim("with-batch", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
+
+
+@pytest.mark.parametrize(("apart", "word"), [(1.0, "CONFIRMED"), (3.0, "REFUTED")])
+def test_operations_tell_the_time_or_do_not(apart: float, word: str) -> None:
+    races = []
+    for number, model in enumerate(("resnet18", "resnet34", "vgg16", "mobilenet_v2", "googlenet", "alexnet")):
+        seconds = 1e-12 * models.find(model).graph().macs * apart**(number % 2)
+        of = replace(case(model), task="infer", shape=(3, 224, 224), classes=1000)
+        result = judged(race(tuple(Runner(name, seconds) for name in PAIR), of=of, launches=3, seed=number))
+        races.append(Settled(PlannedRace("networks", model, ("infer",), PAIR), (result,)))
+    found = judge(claim("operations", contenders=list(PAIR), reason="power takes a sensor"), races)
+    assert found.word == word, found.why
+    assert "power takes a sensor" in found.why
+    assert judge(claim("operations", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
+
+
+PROGRAM = "import json\nprint('noise')\nprint(json.dumps({'holds': %s, 'told': 'seen'}))\n"
+
+
+def program(*codes: str, **asks: object) -> Claim:
+    return Claim("C0", "", "", "programs", {"program": [{"in": "numpy", "code": code} for code in codes], **asks})
+
+
+@pytest.mark.parametrize(("codes", "otherwise", "word"), [
+    ([PROGRAM % True], "OUTDATED", "CONFIRMED"), ([PROGRAM % False], "OUTDATED", "OUTDATED"),
+    ([PROGRAM % False], "REFUTED", "REFUTED"), ([PROGRAM % True, PROGRAM % False], "REFUTED", "MIXED"),
+    (["import no_such_package"], "REFUTED", "NOT TESTABLE HERE"),
+    ([PROGRAM % True, "import no_such_package"], "REFUTED", "UNDECIDED")])
+def test_what_programs_see_is_kept_and_judged(codes: list[str], otherwise: str, word: str, tmp_path: Path) -> None:
+    asked, store = program(*codes, otherwise=otherwise), Store(tmp_path)
+    assert judge(asked, (), store.observations(programs.key(asked))).word == "NOT YET RUN"
+    store.keep_observations(programs.key(asked), programs.observe(asked))
+    found = judge(asked, (), store.observations(programs.key(asked)))
+    assert found.word == word
+    assert "no_such_package" not in codes[-1] or "no_such_package" in found.why
+
+
+def test_another_program_has_seen_nothing_yet() -> None:
+    assert programs.key(program(PROGRAM % True)) != programs.key(program(PROGRAM % False))
+
+
+def test_a_program_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "SECONDS", 0.2)
+    (seen,) = programs.observe(program("import time; time.sleep(60)"))
+    assert "more than" in seen.failure and seen.holds is None
+
+
+def test_counts_of_training_programs_are_a_proxy() -> None:
+    pytest.importorskip("radon", reason="radon is not installed")
+    (asked,) = claims.chosen(["C24"])
+    small = replace(asked, asks={**asked.asks, "models": ["digits_cnn"]})
+    seen = programs.observe(small)
+    assert [each.told.split()[1] for each in seen] == ["lines", "tokens", "calls", "complexity"]
+    assert "proxy" in judge(small, (), seen).why
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras-tensorflow"])
+def test_every_program_of_the_ledger_compiles(framework: str) -> None:
+    codes = [each["code"] for asked in claims.ledger() if asked.test == "programs" for each in asked.asks["program"]
+             if each["in"].partition(":")[0] == framework]
+    assert codes
+    for code in codes:
+        compile(code, framework, "exec")
 
 
 def test_on_an_empty_store_every_claim_that_races_decide_is_not_yet_run() -> None:
@@ -107,7 +196,9 @@ def test_on_an_empty_store_every_claim_that_races_decide_is_not_yet_run() -> Non
                for name in {each.study for each in ledger if each.study}}
     found = [judge(each, planned.get(each.study, ())) for each in ledger]
     assert {each.word for each in found if each.claim.study} == {"NOT YET RUN"}
+    assert {each.word for each in found if each.claim.test in programs.OBSERVERS} == {"NOT YET RUN"}
     assert {each.word for each in found if each.claim.test == "open"} == {"NO TEST YET"}
+    assert {each.word for each in found if each.claim.test == "elsewhere"} == {"NOT TESTABLE HERE"}
     assert all(each.why for each in found)
     jsonschema.validate(as_json(found), schema("claims"))
     assert "NOT YET RUN" in html.render([document(found)])
@@ -118,8 +209,11 @@ def test_every_test_names_a_study_and_contenders_of_it() -> None:
         if each.study:
             races = study.find(each.study).races
             wanted = {each.asks[key] for key in ("a", "b", "contender") if key in each.asks}
-            assert all(wanted <= set(planned.contenders) or planned.contenders == ("all",) for planned in races)
-            assert set(each.asks.get("groups", ())) <= {planned.group for planned in races}
+            wanted |= set(each.asks.get("contenders", ()))
+            groups = each.asks.get("groups", {planned.group for planned in races})
+            assert set(groups) <= {planned.group for planned in races}
+            assert all(wanted <= set(planned.contenders) or planned.contenders == ("all",) for planned in races
+                       if planned.group in groups)
             assert set(each.asks.get("except-models", ())) <= {planned.model for planned in races}
 
 

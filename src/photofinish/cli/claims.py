@@ -16,21 +16,24 @@ if TYPE_CHECKING:
 Examples:
   photofinish claims
   photofinish claims C27 C29 --scale small
+  photofinish claims C22 --check
   photofinish claims --html claims.html""")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--scale", default="", metavar="NAME", help="Judge by the races of the studies' smaller version: small.")
+@click.option("--check", is_flag=True, help="First run the programs that decide claims; seconds for each framework.")
 @options.store
 @options.formats
-def command(ids: tuple[str, ...], scale: str, store: Path | None, chosen: "Choice") -> None:
+def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, chosen: "Choice") -> None:
     """Judge what is said of frameworks by the races in the store.
 
     The ledger has the claims of four documents that compare PyTorch and TensorFlow, in their words. Each is decided by
-    a study (photofinish study run), by a look at an installed package, or by nothing yet, which it says. With IDs, only
-    those.
+    a study (photofinish study run), by programs that look at a framework (--check), or by nothing yet, which it says.
+    What was seen is kept with the races. With IDs, only those.
     """
     from functools import lru_cache
 
     from photofinish import claims, study_run
+    from photofinish.claims import programs
     from photofinish.cli import present
     from photofinish.reports import claims as report
     from photofinish.study import Settled, find
@@ -39,6 +42,10 @@ def command(ids: tuple[str, ...], scale: str, store: Path | None, chosen: "Choic
     def races(study: str) -> list[Settled]:
         return study_run.outcome(find(study, scale), store) if study else []
 
-    found = [claims.judge(each, races(each.study)) for each in claims.chosen(ids)]
+    kept, asked = study_run.open_store(store), claims.chosen(ids)
+    for each in asked if check else ():
+        if each.test in programs.OBSERVERS:
+            kept.keep_observations(programs.key(each), programs.observe(each))
+    found = [claims.judge(each, races(each.study), kept.observations(programs.key(each))) for each in asked]
     present.documents([report.document(found)], chosen, full=bool(ids),
                       as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))

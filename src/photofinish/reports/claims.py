@@ -18,7 +18,8 @@ def document(judgements: Sequence[Judgement]) -> Document:
     told = ", ".join(f"{counts[word]} {word}" for word in JUDGEMENTS if counts[word])
     blocks: list[Block] = [Paragraph((told + ".",)), _table(judgements)]
     blocks += [_sides(each) for each in judgements if each.speaking_for or each.speaking_against]
-    blocks.append(Note(("A judgement follows from the races in the store: run more of a study and read it again.",)))
+    blocks.append(Note(("A judgement follows from what is in the store: run more of a study, or the programs "
+                        "(--check), and read it again.",)))
     return Document("Claims", "what is said of frameworks, and what races on this machine say to it", "Claims", (told,),
                     (), (Section("claims", "", tuple(blocks)),))
 
@@ -26,8 +27,9 @@ def document(judgements: Sequence[Judgement]) -> Document:
 def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
     """The documented objects of `photofinish claims --json`."""
     return [{"id": each.claim.id, "words": each.claim.words, "source": each.claim.source, "test": each.claim.test,
-             "study": each.claim.study, "judgement": each.word, "why": each.why,
-             "for": to_json(each.speaking_for), "against": to_json(each.speaking_against)} for each in judgements]
+             "study": each.claim.study, "proxy": each.claim.asks.get("proxy", ""),
+             "judgement": each.word, "why": each.why, "for": to_json(each.speaking_for),
+             "against": to_json(each.speaking_against)} for each in judgements]
 
 
 def _table(judgements: Sequence[Judgement]) -> Table:
@@ -40,5 +42,5 @@ def _table(judgements: Sequence[Judgement]) -> Table:
 def _sides(judgement: Judgement) -> Fold:
     rows = [(title, side) for side, titles in (("for", judgement.speaking_for), ("against", judgement.speaking_against))
             for title in titles]
-    return Fold(f"{judgement.claim.id}: the races that speak for and against it",
-                (Table(judgement.claim.id, (Column("Race"), Column("Speaks")), tuple(rows)),))
+    return Fold(f"{judgement.claim.id}: what speaks for and against it",
+                (Table(judgement.claim.id, (Column("What"), Column("Speaks")), tuple(rows)),))

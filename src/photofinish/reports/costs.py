@@ -12,6 +12,7 @@ from photofinish.render.document import Block, Column, Fold, Interval, Note, Sec
 from photofinish.reports.reading import ranked
 from photofinish.stats import operations
 from photofinish.study import PlannedRace, Settled, Study
+from photofinish.values import Result
 
 MILLION = 1e6
 
@@ -54,7 +55,8 @@ def section(study: Study, races: Sequence[Settled]) -> Iterator[Section]:
     blocks: list[Block] = [Note((f"Accuracies are published, not measured here: {study.accuracy.source}.",)),
                            _networks(_named(study, races))]
     if timings:
-        blocks += [_fits(timings), Fold("Time and memory of each network", (_times(timings),))]
+        blocks += [_fits(operations.fits(_inferred(study, races))),
+                   Fold("Time and memory of each network", (_times(timings),))]
     yield Section("costs", "What accuracy costs", tuple(blocks))
 
 
@@ -62,22 +64,10 @@ def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any] | None:
     """The `costs` of `photofinish study --json`."""
     if study.accuracy is None:
         return None
-    timings = _timings(study, races)
     fits = [{"device": device, "contender": contender, "batch": batch, **asdict(found)}
-            for (device, contender, batch), found in fits_of(timings).items()]
+            for (device, contender, batch), found in operations.fits(_inferred(study, races)).items()]
     return {"source": study.accuracy.source, "fits": fits,
             "networks": [{**asdict(each), "density": each.density} for each in _named(study, races)]}
-
-
-def fits_of(timings: Sequence[Timing]) -> dict[tuple[str, str, int], operations.Fit]:
-    """Operations against time by device, contender and batch, where there are networks enough."""
-    found = {}
-    for setting in dict.fromkeys(each.setting for each in timings):
-        alike = [each for each in timings if each.setting == setting]
-        line = operations.fit([each.network.macs for each in alike], [each.seconds for each in alike])
-        if line is not None:
-            found[setting] = line
-    return found
 
 
 def _named(study: Study, races: Sequence[Settled]) -> list[Network]:
@@ -93,17 +83,22 @@ def _network(study: Study, planned: PlannedRace) -> Network | None:
     return Network(planned.model, graph.parameter_count, graph.macs, study.accuracy.top1[planned.model])
 
 
+def _raced(study: Study, races: Sequence[Settled]) -> list[tuple[Network, Result]]:
+    """The networks that have an accuracy, and a race of their inference."""
+    found = [(_network(study, each.planned), each.results) for each in races if each.results]
+    return [(network, result) for network, results in found for result in results
+            if network is not None and result.race.case.task == "infer"]
+
+
+def _inferred(study: Study, races: Sequence[Settled]) -> list[tuple[float, Result]]:
+    return [(network.macs, result) for network, result in _raced(study, races)]
+
+
 def _timings(study: Study, races: Sequence[Settled]) -> list[Timing]:
     """Of every contender that is proven and was timed."""
-    found = []
-    for each in races:
-        results = [result for result in each.results if result.race.case.task == "infer"]
-        network = _network(study, each.planned) if results else None
-        for result in results if network else ():
-            case = result.race.case
-            found += [Timing(network, case.device, case.batch, standing.contender, standing.time.value / case.batch,
-                             standing.memory) for standing in ranked(result) if network and standing.time]
-    return found
+    return [Timing(network, result.race.case.device, result.race.case.batch, standing.contender,
+                   standing.time.value / result.race.case.batch, standing.memory)
+            for network, result in _raced(study, races) for standing in ranked(result) if standing.time]
 
 
 def _networks(found: Sequence[Network]) -> Table:
@@ -114,12 +109,12 @@ def _networks(found: Sequence[Network]) -> Table:
                                            for each in found), "Information density: accuracy for its parameters.")
 
 
-def _fits(timings: Sequence[Timing]) -> Table:
+def _fits(found: dict[tuple[str, str, int], operations.Fit]) -> Table:
     columns = (Column("Device"), Column("Contender"), Column("Batch", "count"), Column("Networks", "count"),
                Column("Exponent", "number"), Column("Rank correlation", "number"), Column("Off by", "ratio"))
     rows = tuple((device, Span(contender, "contender"), batch, line.networks,
                   Interval(line.exponent.value, line.exponent.low, line.exponent.high), line.rank, line.factor)
-                 for (device, contender, batch), line in fits_of(timings).items())
+                 for (device, contender, batch), line in found.items())
     return Table("operations", columns, rows, "Time as a power of operations (1: in proportion), and how far that is "
                  "off, typically, for a network that is left out.")
 

@@ -2,13 +2,13 @@
 a network that it was not drawn through."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from photofinish.stats import student
-from photofinish.values import Estimate
+from photofinish.values import Estimate, Result
 
 FEWEST = 4  # networks that a line, its interval and one left out take
 CONFIDENCE = 0.95
@@ -24,6 +24,19 @@ class Fit:
     rank: float
     factor: float
     networks: int
+
+
+def fits(timed: Iterable[tuple[float, Result]]) -> dict[tuple[str, str, int], Fit]:
+    """Of the operations of a sample and the race of one network each: by device, contender and batch, where there are
+    networks enough. Races that do not compare do not count."""
+    alike: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+    for macs, result in timed:
+        case = result.race.case
+        for each in result.standings if result.comparable and case.task == "infer" else ():
+            if each.time is not None:
+                alike.setdefault((case.device, each.contender, case.batch), []).append((macs, each.time.value))
+    found = {setting: fit(*zip(*pairs)) for setting, pairs in alike.items()}
+    return {setting: line for setting, line in found.items() if line is not None}
 
 
 def fit(operations: Sequence[float], seconds: Sequence[float]) -> Fit | None:

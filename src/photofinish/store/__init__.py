@@ -23,6 +23,7 @@ from photofinish.values import (
     Finding,
     Launch,
     Memory,
+    Observation,
     Phase,
     Race,
     Resize,
@@ -43,6 +44,7 @@ CREATE TABLE IF NOT EXISTS record (
 CREATE INDEX IF NOT EXISTS record_race ON record(race);
 CREATE TABLE IF NOT EXISTS certificate (key TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trials (key TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS observation (key TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL, reason TEXT NOT NULL);
 """
 FILE = "photofinish.sqlite"
@@ -169,6 +171,17 @@ class Store:
     def keep_trials(self, key: str, trials: Sequence[Trial]) -> None:
         with self._connection() as connection:
             connection.execute("INSERT OR REPLACE INTO trials VALUES (?, ?)", (key, json.dumps(to_json(list(trials)))))
+
+    def observations(self, key: str) -> tuple[Observation, ...]:
+        """What programs have seen that decide the claim of that key; () if they have not been run."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT body FROM observation WHERE key = ?", (key,)).fetchone()
+        return () if row is None else tuple(from_json(Observation, each) for each in json.loads(row[0]))
+
+    def keep_observations(self, key: str, seen: Sequence[Observation]) -> None:
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO observation VALUES (?, ?)",
+                               (key, json.dumps(to_json(list(seen)))))
 
     def settled(self) -> dict[str, tuple[str, str]]:
         """The planned races of studies that are done: key -> (session, why there is none)."""

@@ -8,12 +8,12 @@ from photofinish.values.largest import LargestBatch, Trial
 from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Metering, Race, Skip, Straggler
-from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
+from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Observation, Phase, Resize, WarmUp
 from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate, Result, Standing, Verdict
 
 __all__ = [
     "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
     "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
-    "Metering", "Phase", "Progress", "Race", "Resize", "Result", "Skip", "SpellingError", "Standing", "Straggler",
-    "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "Skip", "SpellingError", "Standing",
+    "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

@@ -54,6 +54,17 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Observation:
+    """What a program saw that decides a claim: `where` it ran, what was seen as words (`told`), whether the claim
+    `holds` there (None: neither way), or the `failure` that kept it from seeing anything."""
+
+    where: str
+    told: str = ""
+    holds: Optional[bool] = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
 class Resize:
     """The first steps of a batch of another size than those before, in the rehearsal: seconds of each, and how often
     the framework says that it traced or compiled for them (None: it does not count). `refused` is why it takes none."""
