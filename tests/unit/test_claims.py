@@ -16,7 +16,7 @@ from photofinish.reports.json import schema
 from photofinish.stats import judge as judged
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
-from photofinish.values import Epoch, Race, Result, Training
+from photofinish.values import Energy, Epoch, Metering, Race, Result, Training
 
 PAIR = ("torch:eager", "tensorflow:graph")
 
@@ -140,6 +140,27 @@ def test_operations_tell_the_time_or_do_not(apart: float, word: str) -> None:
     assert judge(claim("operations", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
 
 
+@pytest.mark.parametrize(("more", "word"), [(1.0, "CONFIRMED"), (1.2, "REFUTED"), (None, "NOT TESTABLE HERE")])
+def test_power_over_batches(more: float | None, word: str) -> None:
+    """`more` is what the largest batch takes over the smallest; None: no sensor."""
+    races = []
+    for number, model in enumerate(("resnet18", "vgg16", "alexnet", "mobilenet_v2")):
+        for batch in (1, 16):
+            result = judged(race(tuple(Runner(name, 0.01) for name in PAIR), of=case(model, batch=batch), launches=2,
+                                 seed=number))
+            if more is None:
+                result = replace(result, race=replace(result.race, metering=Metering(reason="no sensor")))
+            else:
+                watts = 50 * (1 + 0.001 * number * batch / 16) * (more if batch == 16 else 1)
+                energies = tuple(Energy(launch, name, result.race.case.task, {"package": 2 * watts}, 2.0, 100)
+                                 for name in PAIR for launch in (1, 2))
+                result = replace(result, race=replace(result.race, metering=Metering(idle={"package": 5.0}),
+                                                      energies=energies))
+            races.append(Settled(PlannedRace("training", model, ("train",), PAIR, batch=batch), (result,)))
+    found = judge(claim("same-power", contenders=list(PAIR)), races)
+    assert found.word == word, found.why
+
+
 PROGRAM = "import json\nprint('noise')\nprint(json.dumps({'holds': %s, 'told': 'seen'}))\n"
 
 
@@ -178,6 +199,14 @@ def test_counts_of_training_programs_are_a_proxy() -> None:
     seen = programs.observe(small)
     assert [each.told.split()[1] for each in seen] == ["lines", "tokens", "calls", "complexity"]
     assert "proxy" in judge(small, (), seen).why
+
+
+def test_networks_of_one_name_are_compared() -> None:
+    twins = Claim("C0", "", "", "alike", {"pairs": [["resnet50", "resnet50"], ["resnet50", "resnet50_v1_keras"]]})
+    same, other = programs.observe(twins)
+    assert same.holds and not other.holds
+    assert "25,557,032" in other.told and "25,583,592" in other.told
+    assert judge(twins, (), (same, other)).word == "MIXED"
 
 
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras-tensorflow"])

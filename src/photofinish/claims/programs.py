@@ -90,4 +90,17 @@ def _count(claim: Claim) -> tuple[Observation, ...]:
     return tuple(found)
 
 
-OBSERVERS: dict[str, Callable[[Claim], tuple[Observation, ...]]] = {"programs": _run, "counts": _count}
+def _compare(claim: Claim) -> tuple[Observation, ...]:
+    """Two networks of one name, as two libraries ship them: the claim holds where parameters and operations agree."""
+    found = []
+    for a, b in claim.asks["pairs"]:
+        one, other = models.find(a).graph(), models.find(b).graph()
+        told = " against ".join(f"{each.parameter_count:,} parameters and {each.macs:,} operations"
+                                for each in (one, other))
+        found.append(Observation(f"{a} and {b}", told, (one.parameter_count, one.macs)
+                                 == (other.parameter_count, other.macs)))
+    return tuple(found)
+
+
+OBSERVERS: dict[str, Callable[[Claim], tuple[Observation, ...]]] = {
+    "programs": _run, "counts": _count, "alike": _compare}

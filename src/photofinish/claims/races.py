@@ -9,6 +9,7 @@ import numpy as np
 from photofinish import models
 from photofinish.claims.claim import Claim, Judgement, weighed
 from photofinish.stats import batches, curves, learning, operations, paired
+from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.standings import REHEARSAL
 from photofinish.stats.verdict import ALPHA, decide
@@ -153,6 +154,34 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
             for size in sorted(sizes)} if whole else {}
 
 
+def _same_power(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """The mean watts of each contender at the largest batch equal those at the smallest: an equivalence test with the
+    networks and inputs as samples."""
+    found = _comparable(races)
+    samples = {name: _powers(name, found) for name in claim.asks["contenders"]}
+    samples = {name: values for name, values in samples.items() if len(values) > 1}
+    if not samples:
+        reasons = sorted({result.race.metering.reason for _, result in found if result.race.metering} - {""})
+        return Judgement(claim, "NOT TESTABLE HERE", "; ".join(reasons)) if reasons else _not_run(claim, races)
+    decisions = dict(zip(samples, decide(list(samples.values()), found[0][1].race.margin)))
+    same = tuple(name for name, each in decisions.items() if each.word == "EQUIVALENT")
+    other = tuple(name for name, each in decisions.items() if each.word in ("FASTER", "SLOWER"))
+    told = "; ".join(f"{name}: {math.exp(each.mean):.3f} times the power at the largest batch" for name, each in
+                     decisions.items())
+    return Judgement(claim, weighed(same, other), told, same, other)
+
+
+def _powers(name: str, found: Sequence[tuple[str, Result]]) -> np.ndarray:
+    """log of watts at the largest batch over those at the smallest, of each network and input."""
+    watts: dict[str, dict[int, float]] = {}
+    for _, result in found:
+        case = result.race.case
+        for each in consumption(result.race):
+            if each.contender == name and each.watts > 0:
+                watts.setdefault(f"{case.model} {case.shape} {case.device} {case.task}", {})[case.batch] = each.watts
+    return np.array([math.log(each[max(each)] / each[min(each)]) for each in watts.values() if len(each) > 1])
+
+
 def _operations(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """Operations tell the time of a network that a line through the others was not drawn through."""
     pairs = [(models.find(result.race.case.model).graph(result.race.case.shape or None,
@@ -217,4 +246,5 @@ def _not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 TESTS: dict[str, Callable[[Claim, Sequence[Settled]], Judgement]] = {
     "faster": _faster, "sometimes": _sometimes, "depends": _depends, "first-epoch": _first_epoch,
-    "same-accuracy": _same_accuracy, "less-memory": _less_memory, "with-batch": _with_batch, "operations": _operations}
+    "same-accuracy": _same_accuracy, "less-memory": _less_memory, "with-batch": _with_batch, "operations": _operations,
+    "same-power": _same_power}
