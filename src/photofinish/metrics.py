@@ -17,6 +17,8 @@ class Metric:
 METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("step", "time per step", "s", "lower", "wall clock around each step in steady state, synchronised"),
     Metric("throughput", "throughput", "/s", "higher", "what a batch has of the model's unit over time per step"),
+    Metric("efficiency", "scaling efficiency", "share", "higher",
+           "speed of N processes that share a batch over N times that of one of them alone"),
     Metric("latency", "latency under load", "s", "lower",
            "from a query's arrival, at a moment drawn beforehand, to its answer"),
     Metric("start", "process start", "s", "lower", "from fork to the worker's first line"),

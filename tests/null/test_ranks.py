@@ -5,13 +5,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from photofinish import api
 from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
-from photofinish.reports import verdict
+from photofinish.reports import json, verdict
 from photofinish.runner.watchdog import MARK
+from photofinish.stats.scaling import scalings
 from photofinish.values import Contender, Progress, Result
 
 FOLDER = Path(__file__).parent
@@ -61,14 +63,23 @@ def test_two_processes_are_one_contender_that_takes_turns_with_the_others(tmp_pa
     assert set(first) == {(ONE,), (TWO,)} and second == first[::-1]
     assert cores[0] and cores[1] and not cores[0] & cores[1]
     assert "it is compared with them launch by launch" in " ".join(str(api.Outcome([result])).split())
+    assert scalings(result.race) == ()  # ONE has the threads of both
     assert all(each.passed and each.slices == 1 for each in result.race.certificates)
 
 
 def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_says_so(tmp_path: Path) -> None:
-    result = race(tmp_path, ONE, TWO, model=NORMALISED)
+    one = ONE.replace("]", ",threads=1]")
+    result = race(tmp_path, one, TWO, model=NORMALISED)
     assert {each.contender: (each.passed, each.slices, each.batch) for each in result.race.certificates} == {
-        ONE: (True, 1, 8), TWO: (True, 2, 16)}
-    assert f"{TWO} with BatchNorm of each of 2 parts of the batch" in plain(verdict.sentence(result))
+        one: (True, 1, 8), TWO: (True, 2, 16)}
+    assert f"{TWO} with BatchNorm's statistics of each of 2 parts of the batch" in plain(verdict.sentence(result))
+    (scaling,) = scalings(result.race)
+    assert (scaling.contender, scaling.against, scaling.processes) == (TWO, one, 2)
+    assert scaling.efficiency.value == pytest.approx(0.9, rel=0.02)  # 9 ms alone, 5 ms together
+    told = json.race(result)
+    jsonschema.validate(told, json.schema("race"))
+    assert told["scaling"][0]["efficiency"]["low"] < 0.9 < told["scaling"][0]["efficiency"]["high"] + 0.02
+    assert "an efficiency of 90 %" in " ".join(str(api.Outcome([result])).replace("\u2502", "").split())
 
 
 FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "hang": ("hang", "of 2: no answer within 8 s"),

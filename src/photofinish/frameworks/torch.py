@@ -20,6 +20,8 @@
 # trace = "seconds"
 # export = "seconds"
 # cudagraphs = "seconds"
+# [tool.photofinish.strategies]
+# ddp = { modes = ["eager"], devices = ["cpu"] }
 # [[tool.photofinish.recipes]]
 # version = "<1.4"
 # python = ">=3.6,<3.7"

@@ -1,18 +1,25 @@
 """What several processes compute that share each batch, computed by one: the reference of data-parallel training.
 
-Each takes the loss and gradients of its part of the batch, BatchNorm with the statistics of that part alone, and all
-update by the mean; running statistics are those of the first. Without BatchNorm that is what one computes of the whole
-batch.
+Each takes the loss and gradients of its part of the batch, and all update by the mean; running statistics are those of
+the first. Where nothing hangs on which samples share a part, that is what one computes of the whole batch.
 """
 
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, part_of
 from photofinish.frameworks.numpy import UPDATES
 from photofinish.graph import Graph
+from photofinish.layers import layer_fields
 from photofinish.optimizers import Optimizer
+
+
+def of_each_part(graph: Graph) -> Tuple[str, ...]:
+    """What processes take of their own parts of a batch, by which they compute another function than one process."""
+    ignoring = any(layer_fields(loss.layer).get("ignore") is not None for loss in graph.losses)
+    found = {"BatchNorm's statistics": bool(graph.state), "the mean over labels that count": ignoring}
+    return tuple(what for what, there in found.items() if there)
 
 
 class Split:

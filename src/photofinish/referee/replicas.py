@@ -7,11 +7,13 @@ from photofinish.referee.tolerance import INFINITE
 from photofinish.values import Certificate, Check
 
 
-def together(earned: Sequence[Certificate], slices: int = 1) -> Certificate:
-    """The first, its checks replaced by the worst of all; `slices` are those that BatchNorm normalised on its own."""
+def together(earned: Sequence[Certificate], of_each: tuple[str, ...] = ()) -> Certificate:
+    """The first, its checks replaced by the worst of all; `of_each` is what each took of its own part of a batch, as
+    the reference did."""
     groups = zip(*(each.checks for each in earned))
     checks = tuple(_worst(group) for group in groups)
-    return replace(earned[0], passed=all(each.passed for each in earned), checks=checks, slices=slices)
+    return replace(earned[0], passed=all(each.passed for each in earned), checks=checks,
+                   slices=len(earned) if of_each else 1, of_slices=of_each)
 
 
 def _worst(checks: Sequence[Check]) -> Check:

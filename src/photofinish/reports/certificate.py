@@ -29,9 +29,9 @@ def section(result: Result) -> Section:
     blocks += [differences(each) for each in certificates if each.differences]
     blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
                for each in certificates if each.forward_only]
-    blocks += [Note((contender(each.contender), f" divides each batch into {each.slices} parts, and BatchNorm takes "
-                     f"the statistics of each: so does the reference it was compared with (batch {each.batch}), but "
-                     "one process with the whole batch does not.")) for each in certificates if each.slices > 1]
+    blocks += [Note((contender(each.contender), f" takes {' and '.join(each.of_slices)} of each of {each.slices} parts "
+                     f"of a batch: so does the reference it was compared with (batch {each.batch}), but one process "
+                     "with the whole batch does not.")) for each in certificates if each.slices > 1]
     blocks += [reused(certificates)] if any(each.reused for each in certificates) else []
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):

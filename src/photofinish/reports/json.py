@@ -18,6 +18,7 @@ from photofinish.reports.reading import formats, memory_bytes, of_task, phase_se
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
+from photofinish.stats.scaling import scalings
 from photofinish.stats.serving import served
 from photofinish.values import (
     Accuracy,
@@ -27,6 +28,7 @@ from photofinish.values import (
     Failure,
     LargestBatch,
     Result,
+    Scaling,
     Standing,
     to_json,
 )
@@ -64,6 +66,7 @@ def race(result: Result) -> dict[str, Any]:
         "verdicts": [to_json(each) for each in result.verdicts],
         "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
+        "scaling": [_scaling(each) for each in scalings(raw)],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),
@@ -125,6 +128,7 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "precision": certificate.precision,
         "exact": certificate.exact,
         "slices": certificate.slices,
+        "of_slices": list(certificate.of_slices),
         "created": certificate.created,
         "reused": certificate.reused,
         "reference": certificate.reference,
@@ -139,6 +143,10 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "versions": dict(certificate.versions),
         "seconds": certificate.seconds,
     }
+
+
+def _scaling(each: Scaling) -> dict[str, Any]:
+    return {**to_json(each), "speedup": estimated(each.speedup), "efficiency": estimated(each.efficiency)}
 
 
 def _contenders(result: Result) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from photofinish.reports import (
     memory,
     phases,
     precision,
+    scaling,
     serving,
     standings,
     total_time,
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "failures": failures.section,
     "standings": standings.section,
     "precision": precision.section,
+    "scaling": scaling.section,
     "serving": serving.section,
     "largest-batch": largest_batch.section,
     "learning": learning.section,
@@ -51,7 +53,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "precision", "serving", "largest-batch", "learning", "epochs",
+BRIEF = ("verdict", "failures", "standings", "precision", "scaling", "serving", "largest-batch", "learning", "epochs",
          "total-time", "energy", "certificate")
 
 

@@ -135,9 +135,11 @@ def formats(result: Result) -> dict[str, str]:
             if (original := name if name in found else name.partition("#")[0]) in found}
 
 
-def divided(result: Result) -> dict[str, int]:
-    """Contender -> the parts of a batch of which its BatchNorm takes the statistics, where that is not the whole."""
-    return {each.contender: each.slices for each in result.race.certificates if each.slices > 1}
+def divided(result: Result) -> dict[str, str]:
+    """Contender -> what it takes of parts of a batch, of those that compute another function so: "BatchNorm's
+    statistics of each of 2 parts of the batch"."""
+    return {each.contender: f"{' and '.join(each.of_slices)} of each of {each.slices} parts of the batch"
+            for each in result.race.certificates if each.slices > 1}
 
 
 def attributed(result: Result, warnings: Iterable[str]) -> list[Text]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
-from photofinish.reports import learning, serving
+from photofinish.reports import learning, scaling, serving
 from photofinish.reports.reading import (
     attributed,
     between,
@@ -147,15 +147,14 @@ def _labels(result: Result, ranking: Sequence[str]) -> Text:
     coarse = formats(result)
     parts = divided(result)
     told = [Span(f"{name} certified at {coarse[name]}", "strong") for name in ranking if name in coarse]
-    told += [Span(f"{name} with BatchNorm of each of {parts[name]} parts of the batch", "strong")
-             for name in ranking if name in parts]
+    told += [Span(f"{name} with {parts[name]}", "strong") for name in ranking if name in parts]
     return (", ", *listed(told)) if told else ()
 
 
 def _details(result: Result) -> tuple[Text, ...]:
     """What the sentence leaves out: the best of each framework, and how far behind the others are."""
     ranking = [each.contender for each in ranked(result)]
-    learned = learning.sentences(result) + serving.sentences(result)
+    learned = learning.sentences(result) + serving.sentences(result) + scaling.sentences(result)
     if len(ranking) < 3:
         return learned
     leader = ranking[0]

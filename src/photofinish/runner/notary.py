@@ -8,9 +8,8 @@ from zipfile import BadZipFile
 
 from photofinish import machine
 from photofinish.files.weights import digest
-from photofinish.measure import rounded
-from photofinish.referee import certificate
-from photofinish.referee.replicas import together
+from photofinish.measure import rounded, split
+from photofinish.referee import certificate, replicas
 from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import remote
 from photofinish.runner.course import Course, Entry
@@ -106,7 +105,7 @@ class Notary:
         try:
             earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,
                                         self._versions(entry), form, moved(form)) for rank in range(world)]
-            return together(earned, self.reference.parts(world))
+            return replicas.together(earned, self.reference.of_each if world > 1 else ())
         except UNREADABLE as error:
             raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",
                                worker.log_tail()) from error
@@ -120,9 +119,11 @@ class Notary:
         of, coarse = replace(entry.stepping, copy=1), entry.coarse
         rounding = [] if coarse is None else [coarse[0], Path(rounded.__file__).read_text(), adapter_digest(
             of.framework, graph, coarse[1].contender.mode, of.options)]
+        divided = [Path(split.__file__).read_text(), Path(replicas.__file__).read_text()] if of.strategy else []
         return "/".join([graph.digest, adapter_digest("numpy", graph),
                          adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version, of.strategy),
                          rules_digest(),
                          of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
-                         str(self.draws), str(sorted(facts.items())), *self.weights, *rounding])
+                         str(self.draws), str(sorted(facts.items())), *self.weights, *rounding,
+                         *divided])

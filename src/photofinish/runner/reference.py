@@ -14,6 +14,7 @@ from typing import Any
 from photofinish import environments, models
 from photofinish.graph import Graph, ModelError
 from photofinish.measure import proof
+from photofinish.measure.split import of_each_part
 from photofinish.referee import certificate
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, disagreement
@@ -39,6 +40,7 @@ class Reference:
         self.draws = draws
         self.numpy = Entry(NUMPY, _here())
         self.fast = self._fast()
+        self.of_each = of_each_part(course.graph)
         self.prepared: set[Path] = set()
         self.widened: set[Path] = set()
 
@@ -85,8 +87,8 @@ class Reference:
             self.widened.add(folder)
 
     def parts(self, world: int) -> int:
-        """Into how many parts each batch is divided: it makes a difference where statistics are taken of each."""
-        return world if self.course.graph.state else 1
+        """Into how many parts each batch is divided: as many as there are processes, where it makes a difference."""
+        return world if self.of_each else 1
 
     def _batch(self, world: int) -> int:
         """How many samples a proof takes: fewer than usual where a sample is so large (a whole graph of nodes) that the

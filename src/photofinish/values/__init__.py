@@ -9,11 +9,11 @@ from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Metering, Race, Skip, Straggler
 from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Observation, Phase, Resize, WarmUp
-from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate, Result, Standing, Verdict
+from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate, Result, Scaling, Standing, Verdict
 
 __all__ = [
     "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
     "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
-    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "Skip", "SpellingError", "Standing",
-    "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "Scaling", "Skip", "SpellingError",
+    "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

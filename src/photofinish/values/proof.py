@@ -26,7 +26,8 @@ class Certificate:
     graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
     is the proof of a contender that runs inference and nothing else. `precision` is the format by whose rounding it was
     judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `slices` is into how many
-    parts its processes divide each batch, where BatchNorm takes the statistics of each: the reference did so, too.
+    parts its processes divide each batch, where that makes a difference: what `of_slices` names is then taken of each,
+    by the reference, too.
     `created` is when it was earned (ISO 8601), `reused` says that this was in an earlier race or `verify`.
     """
 
@@ -48,6 +49,7 @@ class Certificate:
     precision: str = "float32"
     exact: str = ""
     slices: int = 1
+    of_slices: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

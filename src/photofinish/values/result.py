@@ -53,6 +53,19 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """What `processes` that share one batch make of it: how many times as fast as `against`, which is one of them, and
+    that in parts of the number of processes."""
+
+    contender: str
+    against: str
+    processes: int
+    launches: int
+    speedup: Estimate
+    efficiency: Estimate
+
+
+@dataclass(frozen=True)
 class Consumption:
     """What a contender's work took: joules per unit of throughput, `idle` of them what the machine draws anyway in the
     time it takes, `net` what is left; the mean `watts`; the most that others used of the machine meanwhile, and how

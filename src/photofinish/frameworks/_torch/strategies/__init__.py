@@ -1,0 +1,1 @@
+"""How several processes of PyTorch train one model: a file per strategy."""
