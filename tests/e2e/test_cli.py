@@ -87,6 +87,8 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", "fake[handicap=much],fake"], ["'much' is no number", "handicap=0.03"]),
     (["race", "resnet18", "-c", "torch@0.0.1,fake"], ["PyTorch has no release 0.0.1", "torch@1.0.0", "1.0.0 to "]),
     (["race", "resnet18", "-c", "fake"], ["two contenders"]),
+    (["race", "resnet18", "-c", ","], ["',' names no contender", "torch:eager,tensorflow:graph"]),
+    (["race", "resnet18", "-c"], ["requires an argument", "photofinish race --help"]),
     (["race", "resnet18", "-c", "fake,fake:forward"], ["two contenders", "inference only", "--task infer"]),
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
     (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),

@@ -91,6 +91,22 @@ def test_nobody_is_left_behind_where_all_are_to_be_timed(monkeypatch: pytest.Mon
     assert bool(left) is not time_all
 
 
+@pytest.mark.parametrize(("budget", "launches", "warned"), [(0.0, None, True), (100.0, None, False), (0.0, 2, False)])
+def test_a_budget_too_small_for_two_launches_is_said_to_be(monkeypatch: pytest.MonkeyPatch, budget: float,
+                                                           launches: int | None, warned: bool) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Session, "_pilot", lambda session: plan.Plan(2, 3, "", seconds=2.0))
+    monkeypatch.setattr(Session, "_next_plan", lambda session: plan.Plan(0, 3, ""))
+    monkeypatch.setattr(session, "LaunchRun", lambda course, number, rounds: SimpleNamespace(
+        run=lambda: Launch(number, 0, (), (), 1.0)))
+    course: Any = SimpleNamespace(contested=True, entries=[], live=[], facts={}, room=None, peaks={}, anchor="",
+                                  listener=lambda event: told.append(event.text))
+    nothing: Any = None
+    Session(course, nothing, {}, budget, 0.01, launches).run(lambda: None)
+    assert [text for text in told if "overrun" in text] == (
+        ["launch 2; fewer than 2 tell nothing, so the budget is overrun by about 1 s"] if warned else [])
+
+
 def test_a_certificate_is_used_again_unless_another_is_asked_for(store: Path) -> None:
     """A copy (#2) shares its original's within a race, which is no reuse."""
     (earned,) = api.verify(MODEL, [PAIR], store=store, recertify=True).certificates

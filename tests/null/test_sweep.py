@@ -104,6 +104,7 @@ def test_passes_take_the_batches_in_an_order_of_their_own(budget: float, launche
     assert all(sorted(each) == rehearsed for each in orders) and orders[0] == orders[1][::-1]
     assert passes == 2 or len({*map(tuple, orders)}) > 2
     assert len(told) == passes
+    assert any("overrun" in each.text for each in told) is (passes == 2)
 
 
 def test_it_can_be_read_again_with_another_bound(store: Path, found: Sweep) -> None:

@@ -54,6 +54,15 @@ class Commands(click.Group):
             raise unknown("command", args[0], self.commands, "see: photofinish --help")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name = ctx.invoked_subcommand
+            if error.ctx is None and name is not None:  # click does not say whose option lacks its argument
+                error.ctx = click.Context(self.commands[name], parent=ctx, info_name=name)
+            raise
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
              epilog="\b\nStart here:\n  photofinish doctor\n  photofinish race digits_cnn\n  photofinish report last")

@@ -138,7 +138,8 @@ def remove(names: tuple[str, ...], as_json: bool) -> int:
     _contenders(names)  # misspelt ones are told before anything is gone
     removed: list[Entry] = []
     in_use: list[Entry] = []
-    for each in cache.everything():
+    made = cache.everything()
+    for each in made:
         if any(_means(name, each) for name in names):
             entry = told(each)
             (removed if cache.remove(each.folder) else in_use).append(entry)
@@ -148,6 +149,9 @@ def remove(names: tuple[str, ...], as_json: bool) -> int:
         click.echo(f"removed {entry['name']} {entry['version']}")
     for entry in () if as_json else in_use:
         click.echo(f"{entry['name']} {entry['version']} is in use", err=True)
+    for name in names:
+        if not any(_means(name, each) for each in made):
+            click.echo(f"no environment of {name} has been made", err=True)
     return 1 if in_use else 0
 
 

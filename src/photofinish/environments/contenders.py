@@ -27,6 +27,8 @@ def expand(*texts: str, device: str = "cpu") -> list[Contender]:
 
     One named twice races against itself (a placebo): the second becomes #2. Raises UsageError.
     """
+    if texts and not split(texts):
+        raise UsageError(f"{','.join(texts)!r} names no contender", "write torch:eager,tensorflow:graph, say")
     copies: Counter[Contender] = Counter()
     contenders = []
     for text in split(texts):

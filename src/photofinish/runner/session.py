@@ -53,6 +53,7 @@ class Session:
             planned = done + coming.launches
             costs = [coming.seconds / coming.launches]
             while done < planned and self.course.contested and self._affords(done, costs):
+                self._warn(done, max(costs[1:] or costs))
                 done += 1
                 costs.append(self.launch(done, coming.rounds).seconds)
                 self.tell(done, planned)
@@ -101,6 +102,12 @@ class Session:
         """Two launches are the least that says anything; after them a launch must fit into what is left. `costs` are of
         the launches of the present plan, first what it expects, which their own take the place of."""
         return self.launches is not None or done < plan.FEWEST or self._left() > max(costs[1:] or costs)
+
+    def _warn(self, done: int, cost: float) -> None:
+        """Says that the next launch will not fit into the budget, which the plan did not foresee."""
+        late = plan.overrun(cost, self._left()) if self.launches is None and 0 < done < plan.FEWEST else ""
+        if late:
+            self.course.listener(Progress("plan", f"launch {done + 1}{late}", seconds_left=self._left()))
 
     def _leave_behind(self) -> None:
         """After the pilot, whoever is far too slow is timed no further."""

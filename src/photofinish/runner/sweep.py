@@ -36,7 +36,8 @@ class Sweep:
             left = self.budget - (time.monotonic() - begin)
             if not live or not self._goes_on(number, left, longest):
                 return
-            self.listener(Progress("plan", f"pass {number} over the batches: {', '.join(map(str, live))}",
+            late = plan.overrun(longest, left) if self.launches is None and number <= plan.FEWEST else ""
+            self.listener(Progress("plan", f"pass {number} over the batches: {', '.join(map(str, live))}{late}",
                                    done=number - 1, total=self.launches or LAUNCHES, seconds_left=left))
             started = time.monotonic()
             for batch in live:

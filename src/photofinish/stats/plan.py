@@ -57,10 +57,14 @@ def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (
     reason = f"a pilot of {launches} launches of about {cost:.3g} s, {rounds} rounds each, shows how much they differ"
     if launches < PILOT:
         reason += f"; {PILOT} would take {PILOT * cost:.3g} s of a budget that has {max(budget, 0.0):.3g} s left"
-    over = launches * cost - max(budget, 0.0)
-    if over > 0:
-        reason += f"; fewer than {FEWEST} tell nothing, so it is overrun by about {over:.3g} s"
-    return Plan(launches, rounds, reason, seconds=launches * cost)
+    return Plan(launches, rounds, reason + overrun(launches * cost, budget), seconds=launches * cost)
+
+
+def overrun(seconds: float, left: float) -> str:
+    """What to say before the fewest launches that tell anything, which are run whether the budget has so much left or
+    not; "" if it has."""
+    over = seconds - max(left, 0.0)
+    return f"; fewer than {FEWEST} tell nothing, so the budget is overrun by about {over:.3g} s" if over > 0 else ""
 
 
 def after(race: Race, budget_left: float, precision: float, margin: float | None = None, tasks: int = 1) -> Plan:
