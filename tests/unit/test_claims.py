@@ -246,6 +246,14 @@ def test_every_test_names_a_study_and_contenders_of_it() -> None:
             assert set(each.asks.get("except-models", ())) <= {planned.model for planned in races}
 
 
+def test_the_published_figure_stands_beside_the_judgement() -> None:
+    (found,) = claims.chosen(["C11"])
+    assert found.published and "published" not in found.asks
+    judged_claim = judge(found)
+    assert found.published in html.render([document([judged_claim])])
+    assert as_json([judged_claim])[0]["published"] == found.published
+
+
 def test_races_on_both_sides_are_named() -> None:
     mixed = Judgement(claim("faster"), "MIXED", "why", ("one race",), ("another race",))
     page = html.render([document([mixed])])

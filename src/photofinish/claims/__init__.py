@@ -27,7 +27,8 @@ LEDGER = Path(__file__).parent / "ledger.toml"
 def ledger() -> list[Claim]:
     """In the order of the documents."""
     rows = tomllib.loads(LEDGER.read_text(encoding="utf-8"))["claim"]
-    return [Claim(row.pop("id"), row.pop("words"), row.pop("source"), row.pop("test"), row) for row in rows]
+    return [Claim(row.pop("id"), row.pop("words"), row.pop("source"), row.pop("test"),
+                  published=row.pop("published", ""), asks=row) for row in rows]
 
 
 def chosen(names: Sequence[str]) -> list[Claim]:

@@ -17,6 +17,7 @@ class Claim:
     source: str
     test: str
     asks: dict[str, Any] = field(default_factory=dict)
+    published: str = ""  # the figure behind the words, where one was printed
 
     @property
     def study(self) -> str:

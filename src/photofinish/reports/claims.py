@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from photofinish.claims import JUDGEMENTS, Judgement
+from photofinish.claims import JUDGEMENTS, Claim, Judgement
 from photofinish.render.document import Block, Column, Document, Fold, Note, Paragraph, Section, Span, Table
 from photofinish.values import to_json
 
@@ -27,7 +27,7 @@ def document(judgements: Sequence[Judgement]) -> Document:
 def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
     """The documented objects of `photofinish claims --json`."""
     return [{"id": each.claim.id, "words": each.claim.words, "source": each.claim.source, "test": each.claim.test,
-             "study": each.claim.study, "proxy": each.claim.asks.get("proxy", ""),
+             "published": each.claim.published, "study": each.claim.study, "proxy": each.claim.asks.get("proxy", ""),
              "judgement": each.word, "why": each.why, "for": to_json(each.speaking_for),
              "against": to_json(each.speaking_against)} for each in judgements]
 
@@ -35,8 +35,12 @@ def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
 def _table(judgements: Sequence[Judgement]) -> Table:
     columns = (Column("Claim", "code"), Column("Words"), Column("Judgement"), Column("Why"))
     return Table("claims", columns, tuple(
-        (each.claim.id, f"{each.claim.words} ({each.claim.source})",
+        (each.claim.id, _said(each.claim),
          Span(each.word, _STYLES.get(each.word, "")), each.why) for each in judgements))
+
+
+def _said(claim: Claim) -> str:
+    return f"{claim.words} ({claim.source})" + (f" Published: {claim.published}." if claim.published else "")
 
 
 def _sides(judgement: Judgement) -> Fold:
