@@ -21,7 +21,7 @@ from photofinish.runner.arrange import (
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.epochs import EpochSession
 from photofinish.runner.groups import default_room
-from photofinish.runner.largest import MAX, Search, fixed_batch, limit_of, meet_at_the_smallest
+from photofinish.runner.largest import Search, fixed_batch, limit_of, meet_at_the_smallest
 from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
 from photofinish.runner.predict import Prediction
@@ -34,7 +34,7 @@ from photofinish.runner.trial import trial
 from photofinish.stats import batches as stats_batches
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress
+from photofinish.values import MAX, SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress
 
 DEFAULT_STORE = Path(".photofinish")
 
@@ -99,7 +99,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         course.resize = resize
         meet.tell_skips()
         session = Session(course, meet.store, races, budget, precision, launches, time_all, energy) if samples is None \
-            else EpochSession(course, meet.store, races, budget, samples, seeds or launches)
+            else EpochSession(course, meet.store, races, budget, samples, seeds or launches, energy)
         notary = Notary(course, meet.store, recertify) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)
@@ -118,7 +118,7 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, ba
           memory: int | None = None, launches: int | None = None, certify: bool = True, recertify: bool = False,
           store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
           timeout: float | None = None, command: str | None = None, environments: Places = (),
-          make_environments: bool | None = None) -> Sweep:
+          make_environments: bool | None = None, energy: bool = True) -> Sweep:
     """Throughput and latency of contenders at each of `batches`, in task "train" or "infer": a race for each batch,
     whose launches take turns in random order. One contender alone may be swept.
 
@@ -144,7 +144,7 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, ba
             races = meet.begin({task: replace(case, task=task, batch=size)}, f"-{size}")
             course = courses.enter_context(meet.course(races, graph, chosen, given,
                                                        default_room() if memory is None else memory, f"batch {size}"))
-            sessions[size] = Session(course, meet.store, races, budget, 0.0, launches)
+            sessions[size] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
         rehearsals = {size: Rehearsal(session.course, Notary(session.course, meet.store, recertify and size == sizes[0])
                                       if certify else None).run for size, session in sessions.items()}
 
@@ -165,7 +165,7 @@ def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = No
           budget: float = 600.0, margin: float = 0.02, memory: int | None = None, launches: int | None = None,
           certify: bool = True, recertify: bool = False, store: Path | str | None = None, seed: int | None = None,
           listener: Listener | None = None, timeout: float | None = None, command: str | None = None,
-          environments: Places = (), make_environments: bool | None = None) -> Outcome:
+          environments: Places = (), make_environments: bool | None = None, energy: bool = True) -> Outcome:
     """Latency of contenders that answer queries of `batch` samples one at a time: `rate` of them a second at random
     moments, or from so many `clients` that each wait for their answer. The race compares median latencies. One
     contender alone may be tried.
@@ -184,7 +184,7 @@ def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = No
     meet.tell_skips()
     races = meet.begin({SERVE: replace(case, task=SERVE, load=load)})
     with meet.course(races, graph, chosen, given, default_room() if memory is None else memory) as course:
-        session = ServeSession(course, meet.store, races, budget)
+        session = ServeSession(course, meet.store, races, budget, energy)
         try:
             session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:

@@ -174,6 +174,8 @@ class _Examination:
                 raise
             return "lacks them"
         reply = self._ask("epoch", number=1)
+        if ordered:
+            reply = {**reply, **self._ask("look", guesses=None)}
         steps = count // BATCH if ordered else -(-count // BATCH)
         if reply["steps"] != steps:
             raise Broken(f"an epoch of {count} samples in batches of {BATCH} has {reply['steps']} steps, not {steps}")
@@ -188,7 +190,8 @@ class _Examination:
         reference = Reference(Setup("reference", precision="float64"))
         reference.build(self.graph, BATCH, SGD())
         reference.put(self.state)
-        own = Fit(reference, self.graph, BATCH, folder, folder / "orders.npy").epoch(1)
+        fit = Fit(reference, self.graph, BATCH, folder, folder / "orders.npy")
+        own = {**fit.epoch(1), **fit.look()}
         wrong = [name for name in ("loss", "first_losses", "validation_loss")
                  if not np.allclose(reply[name], own[name], rtol=1e-3)] if not self.graph.random_nodes else []
         if wrong:

@@ -113,8 +113,12 @@ class Worker:
         return {"seconds": time.perf_counter() - begin}
 
     def epoch(self, number: int) -> Dict[str, Any]:
-        """Trains over one epoch of that data set; with orders, looks how well the network does."""
+        """Trains over one epoch of that data set."""
         return self.training.epoch(number)  # type: ignore[no-any-return]
+
+    def look(self, guesses: Optional[str] = None) -> Dict[str, Any]:
+        """Infers the validation samples of a data set with orders, and writes the classes guessed to that file."""
+        return self.training.look(guesses and Path(guesses))  # type: ignore[no-any-return]
 
     def probe(self) -> Dict[str, Any]:
         """What this contender really runs with."""
@@ -170,7 +174,7 @@ class Worker:
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "resize",
-                                                      "data", "epoch", "probe", "prove", "predict", "confirm",
+                                                      "data", "epoch", "look", "probe", "prove", "predict", "confirm",
                                                       "free_runs", "verb", "witness")}
 TIMED = ("block", "serve")  # beside which nothing else is looked at
 

@@ -1,11 +1,14 @@
 """Energy through the whole house: fake contenders that say what they spend, and a scripted sensor that counts it."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from photofinish import api, sensors
+from photofinish.render import html
 from photofinish.reports import frame
 from photofinish.reports import json as reports_json
 from photofinish.runner import energy
@@ -26,11 +29,15 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def meter(patch: pytest.MonkeyPatch, script: Path) -> None:
+    patch.setenv(sensors.SCRIPT, str(script))
+    patch.setattr(energy, "IDLE_SECONDS", 0.1)
+
+
 @pytest.fixture(scope="module")
 def results(script: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(sensors.SCRIPT, str(script))
-        patch.setattr(energy, "IDLE_SECONDS", 0.1)
+        meter(patch, script)
         return list(api.race(MODEL, (FRUGAL, LAVISH), ("train", "infer"), launches=3, batch=BATCH, seed=1,
                              store=tmp_path_factory.mktemp("store"), certify=False))
 
@@ -43,6 +50,54 @@ def test_joules_are_recovered(results: list[Result]) -> None:
             assert found[name]["launches"] == 3
             total = found[name]["net"]["value"] + found[name]["idle"]
             assert found[name]["joules"]["value"] == pytest.approx(total)
+
+
+@pytest.fixture
+def metered(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """What the verbs of the API are given where the script is the sensor."""
+    meter(monkeypatch, script)
+    yield {"launches": 1, "seed": 1, "store": tmp_path, "certify": False}
+
+
+def agrees(told: dict[str, Any], joules: float) -> None:
+    """That much an item, less idle power, which stands in a column of its own."""
+    assert told["net"]["value"] == pytest.approx(joules, rel=0.01)
+    assert told["idle"] == pytest.approx(told["joules"]["value"] - told["net"]["value"]) and told["idle"] > 0
+    assert told["launches"] == 1 and told["seconds"] > 0
+
+
+@pytest.mark.parametrize(("task", "steps", "items", "runs"), [
+    ("epoch", 6, 44, 2), ("fit", 5, 40, 3)])  # of 44 samples: five batches, and half a one that task fit drops
+def test_joules_of_whole_trainings_are_those_of_their_epochs(metered: dict[str, Any], task: str, steps: int, items: int,
+                                                             runs: int) -> None:
+    """Later epochs alone count where the first stands apart; looks at validation samples cost nothing that counts."""
+    (result,) = api.race(MODEL, (FRUGAL, LAVISH), task, data="patterns:44", epochs=3, batch=BATCH, **metered)
+    found = {each["name"]: each["energy"] for each in reports_json.race(result)["contenders"]}
+    for name, joules in ((FRUGAL, 4), (LAVISH, 10)):
+        agrees(found[name], joules * steps / items)
+    assert len(result.race.energies) == 2 * 3 and "Less idle" in str(api.Outcome([result]))
+    assert min(each.seconds for each in result.race.energies) * runs < found[FRUGAL]["seconds"]
+    jsonschema.validate(reports_json.race(result), reports_json.schema("race"), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("load", [{"rate": 5.0}, {"clients": 3}])
+def test_joules_under_a_load_are_those_of_its_queries(metered: dict[str, Any], load: dict[str, Any]) -> None:
+    (result,) = api.serve(MODEL, (LAVISH,), batch=BATCH, queries=40, **load, **metered)
+    (told,) = reports_json.race(result)["contenders"]
+    agrees(told["energy"], 10 / 3 / BATCH)
+    assert {each.steps for each in result.race.energies} <= ({25} if "rate" in load else set(range(100, 200)))
+    assert "under the same load" in str(api.Outcome([result]))
+
+
+def test_joules_of_a_sweep_stand_at_each_batch(metered: dict[str, Any]) -> None:
+    found = api.sweep(MODEL, (LAVISH,), batches=(4, 8), **metered)
+    (told,) = found.to_json()
+    for point in told["curves"][0]["points"]:
+        agrees(point["energy"], 10 / 3 / point["batch"])
+    jsonschema.validate(told, reports_json.schema("sweep"), cls=jsonschema.Draft202012Validator)
+    assert list(found.to_pandas().net_joules) == pytest.approx(
+        [point["energy"]["net"]["value"] for curve in told["curves"] for point in curve["points"]])
+    assert "Energy per image by batch" in str(found) and "Less idle" in html.render(found.documents())
 
 
 def test_idle_power_is_measured_before_the_race(results: list[Result]) -> None:

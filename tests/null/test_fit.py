@@ -9,6 +9,8 @@ import pytest
 from photofinish import api
 from photofinish.errors import UsageError
 from photofinish.reports import json as reports_json
+from photofinish.runner.epochs import EpochLaunch
+from photofinish.runner.process import WorkerProcess
 from photofinish.stats.learning import agreements, divergence
 from photofinish.values import Result
 
@@ -77,6 +79,49 @@ def test_what_computes_the_same_ends_equally_accurate(result: Result) -> None:
     assert np.mean([each.loss for each in last]) < np.mean([each.loss for each in first])
 
 
+def test_final_guesses_are_compared(result: Result) -> None:
+    (agreement,) = agreements(result.race)
+    assert (agreement.same, agreement.same_least, agreement.same_most) == (1.0, 1.0, 1.0)
+    assert [(each.launch, each.same, each.asked) for each in result.race.same_guesses] == [
+        (launch, CLASSES * VALIDATION, CLASSES * VALIDATION) for launch in (1, 2, 3)]
+    assert "given the same class by both" in str(api.Outcome([result]))
+
+
+def test_guesses_that_differ_are_counted_sample_by_sample(folder: Path, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: whoever looks second guesses another class of three samples, in the second launch of six."""
+    taken: list[np.ndarray] = []
+
+    def planted(launch: EpochLaunch, worker: WorkerProcess, file: Path) -> np.ndarray:
+        taken.append(np.load(file))
+        assert taken[-1].shape == (CLASSES * VALIDATION,) and set(taken[-1]) <= set(range(CLASSES))
+        changed = taken[-1].copy()
+        changed[:(len(taken) % 2 == 0) * 3 * launch.number] += 1
+        return changed
+
+    monkeypatch.setattr(EpochLaunch, "_read_guesses", planted)
+    (agreement,) = reports_json.race(fit(tmp_path, folder, FAST, SLOW, seeds=2, certify=False))["agreements"]
+    assert [agreement[key] for key in ("same", "same_least", "same_most")] == pytest.approx([0.7, 0.6, 0.8])
+    assert agreement["verdict"] == "EQUIVALENT" and len(taken) == 4
+
+
+def test_a_worker_that_leaves_no_guesses_is_told(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the first to look leaves none, the second too few."""
+    plain, left = EpochLaunch._read_guesses, [np.zeros(3), None]
+
+    def planted(launch: EpochLaunch, worker: WorkerProcess, file: Path) -> np.ndarray:
+        file.unlink()
+        guesses = left.pop()
+        if guesses is not None:
+            np.save(file, guesses)
+        return plain(launch, worker, file)
+
+    monkeypatch.setattr(EpochLaunch, "_read_guesses", planted)
+    result = fit(tmp_path, folder, FAST, SLOW, seeds=1, epochs=1, certify=False)
+    assert {each.kind for each in result.race.failures} == {"protocol"}
+    assert ["can be read" in each.message for each in result.race.failures] == [True, False]
+
+
 def test_its_json_conforms_to_the_schema(result: Result) -> None:
     found = reports_json.race(result)
     jsonschema.validate(found, reports_json.schema("race"), cls=jsonschema.Draft202012Validator)
@@ -123,7 +168,8 @@ def test_a_model_of_words_learns_from_a_text(tmp_path: Path) -> None:
     ({"data": "digits", "shape": (3, 6, 6)}, "1x8x8"),
     ({"data": "patterns", "batch": 5000}, "fewer than a batch"),
     ({"data": "patterns", "target": 97.0}, "no accuracy"),
-    ({"data": __file__.replace(".py", ".txt")}, "there is no file"),
+    ({"data": "nowhere.txt"}, "spelled as a text, and .* takes images"),
+    ({"model": MODEL + "_language", "data": "nowhere.txt"}, "there is no file"),
     ({"model": MODEL + "_language"}, "write --data FILE.txt"),
     ({"model": MODEL + "_language", "data": "digits"}, "holds images, .* takes words"),
 ])

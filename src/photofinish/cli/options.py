@@ -154,6 +154,9 @@ memory = click.option("--memory", type=Size(), metavar="SIZE",
 seed = click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
 certify = click.option("--no-certify", "certify", flag_value=False, default=True,
                        help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
+energy = click.option("--no-energy", "energy", flag_value=False, default=True,
+                      help="Leave out the joules, which take a run of 5 s of each contender in each launch where there "
+                           "is a sensor (see: photofinish doctor); in whole trainings they take none.")
 latency = click.option("--latency", type=Duration(), metavar="TIME",
                        help="What the steps of a sweep should keep, such as 50ms: the best batch is then the one of "
                             "highest throughput that is shown to.")

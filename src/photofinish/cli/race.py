@@ -43,9 +43,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @click.option("--time-all", is_flag=True,
               help="Time every contender to the end, also one that took more than 10 times as long as the leader in "
                    "the pilot.")
-@click.option("--no-energy", "energy", flag_value=False, default=True,
-              help="Leave out the joules, which take a run of 5 s of each contender in each launch where there is a "
-                   "sensor (see: photofinish doctor).")
+@options.energy
 @options.launches
 @click.option("--resize", is_flag=True,
               help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")

@@ -75,8 +75,7 @@ class Passes:
             raise NotFinite("a loss is not finite")
         return {"seconds": seconds, "steps": self.steps, "first_batch": told.get("first_batch"),
                 "first_step": told["first_step"], "last_step": told.get("last_step"), "loss": float(np.mean(losses)),
-                "first_losses": [], "accuracy": None, "validation_seconds": None, "validation_loss": None,
-                "validation_accuracy": None, "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+                "first_losses": [], "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
                 "memory": memory_of_children()}
 

@@ -87,8 +87,10 @@ def batches(results: Sequence[Result], bound: float | None, share: float) -> pan
 
 
 def _point(name: str, point: Point) -> dict[str, Any]:
+    joules = {} if point.energy is None else {"joules": point.energy.joules, "net_joules": point.energy.net}
     figures = {"seconds_per_step": point.step, "seconds_per_sample": point.sample, "throughput": point.throughput,
-               "gain": point.gain, **{f"p{100 * share:g}": point.latencies.get(share) for share in SHARES}}
+               "gain": point.gain, **{f"p{100 * share:g}": point.latencies.get(share) for share in SHARES},
+               **{key: joules.get(key) for key in ("joules", "net_joules")}}
     three = [_three(key, estimate) for key, estimate in figures.items()]
     return {"contender": name, "batch": point.batch, **{key: value for each in three for key, value in each.items()},
             "memory": point.memory, "within": point.within.word if point.within else None,

@@ -169,7 +169,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "held_by_phase": _keys({phase: to_json(look) for look in result.race.memory if look.contender == each.contender
                                 and (phase := of_task(look.phase, result.race.case.task))}),
         "cpu_per_wall": each.cpu_per_wall,
-        "energy": _energy(energy.get(each.contender)),
+        "energy": consumed(energy.get(each.contender)),
         "faults_per_step": each.faults_per_step,
         "spread": each.spread,
         "epochs": [to_json(epoch) for epoch in result.race.epochs if epoch.contender == each.contender],
@@ -189,11 +189,12 @@ def _serving(result: Result) -> dict[str, dict[str, Any]]:
         "claim": to_json(each.claim)} for each in served(result.race)}
 
 
-def _energy(found: Consumption | None) -> dict[str, Any] | None:
+def consumed(found: Consumption | None) -> dict[str, Any] | None:
+    """Joules per unit of throughput; None where they were not measured."""
     if found is None:
         return None
     return {"joules": estimated(found.joules), "idle": found.idle, "net": estimated(found.net), "watts": found.watts,
-            "launches": found.launches, "foreign": found.foreign, "device_busy": found.busy}
+            "seconds": found.seconds, "launches": found.launches, "foreign": found.foreign, "device_busy": found.busy}
 
 
 def _in_order(result: Result) -> list[Standing]:

@@ -65,7 +65,8 @@ def sentences(result: Result) -> tuple[Text, ...]:
 def _sentence(each: Agreement, result: Result) -> Text:
     final = final_accuracies(result.race)
     means = {name: write(fmean(final[name].values()), "accuracy") for name in (each.a, each.b)}
-    both = (f" at the end ({means[each.a]} and {means[each.b]} of validation samples right; {each.reason}).",)
+    alike = f", {write(each.same, 'accuracy')} given the same class by both" if each.same is not None else ""
+    both = (f" at the end ({means[each.a]} and {means[each.b]} of validation samples right{alike}; {each.reason}).",)
     said = {"EQUIVALENT": "are equally accurate", "UNDECIDED": "are not shown to be equally accurate"}
     if each.verdict in said:
         return (contender(each.a), " and ", contender(each.b), f" {said[each.verdict]}", *both)
@@ -113,10 +114,14 @@ def _range(values: list[float]) -> str:
 
 def _agreements(found: tuple[Agreement, ...]) -> Table:
     columns = (Column("a", "contender"), Column("b", "contender"), Column("Accuracy of a less that of b", "accuracy"),
-               Column("a is"), Column("Trainings", "count"), Column("Reason"))
-    rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.launches, each.reason)
-                 for each in found)
-    return Table("agreement", columns, rows, "Of validation samples after the last epoch, paired by launch.")
+               Column("a is"), Column("Same class", "accuracy"), Column("Range"), Column("Trainings", "count"),
+               Column("Reason"))
+    rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.same,
+                  _range([end for end in (each.same_least, each.same_most) if end is not None]), each.launches,
+                  each.reason) for each in found)
+    return without_empty(Table("agreement", columns, rows, (
+        "Of validation samples after the last epoch, paired by launch. Same class: the share of them to which both "
+        "give it, right or wrong (top-1 agreement), the mean over launches and its range.")))
 
 
 def _difference(each: Agreement) -> Cell:

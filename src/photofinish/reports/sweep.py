@@ -26,8 +26,8 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import audit, certificate, failures, machine, verdict
-from photofinish.reports.json import estimated, finite
+from photofinish.reports import audit, certificate, energy, failures, machine, verdict
+from photofinish.reports.json import consumed, estimated, finite
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, between, contender, interval, ranked, without_empty
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
@@ -46,8 +46,8 @@ def document(results: Sequence[Result], bound: float | None = None, share: float
     found = curves(results, bound, share)
     case = results[0].race.case
     sections = [_headline(results, found, bound, share), _throughput(results, found),
-                _latency(results, found, bound, share), _knees(found), _failures(results), _fastest(results),
-                _certificate(results)]
+                _latency(results, found, bound, share), _knees(found), _energy(results, found),
+                _failures(results), _fastest(results), _certificate(results)]
     if not brief:
         probed = next((each for each in results if each.race.audit), results[0])
         sections += [audit.section(probed), machine.section(probed)]
@@ -236,6 +236,31 @@ def _knee(curve: Curve) -> tuple[Cell, ...]:
             bend.after if bend else None)
 
 
+def _energy(results: Sequence[Result], found: Sequence[Curve]) -> Section:
+    """Joules by batch, or why they were not measured: each batch is a race that watched the machine idle before it."""
+    case, asked = results[0].race.case, [each.race.metering for each in results if each.race.metering is not None]
+    series = tuple(_series(each, _joules) for each in found if any(map(_joules, each.timed)))
+    if not asked or not series:
+        return Section("energy", "Energy" if asked else "", (Paragraph(energy.missing(asked[0])),) if asked else ())
+    chart = Chart("lines", f"Energy per {energy.one(case)} by batch", "Idle power included. The band is the 95 % "
+                  "interval over launches, to twice the figure at most.", series, Axis("batch", "count", log=True),
+                  Axis(f"energy per {energy.one(case)}", "energy"))
+    columns = (Column("Contender", "contender"), Column("Batch", "count"),
+               Column(f"Per {energy.one(case)}", "energy"), Column("Of it idle", "energy"),
+               Column("Less idle", "energy"), Column("Power (W)", "number"), Column("Device busy", "percent"),
+               Column("Others' share of the CPU, at most", "percent"))
+    rows = tuple((contender(curve.contender), point.batch, interval(used.joules), used.idle, interval(used.net),
+                  used.watts, used.busy, used.foreign)
+                 for curve in found for point in curve.timed if (used := point.energy) is not None)
+    return Section("energy", "Energy", (Paragraph(energy.told(asked[0], case.task)), chart, without_empty(
+        Table("energy", columns, rows, "Intervals of 95 % over launches. Idle power was measured anew before the "
+                                       "rehearsal of each batch; the text has that of the smallest."))))
+
+
+def _joules(point: Point) -> Estimate | None:
+    return None if point.energy is None else point.energy.joules
+
+
 def _fastest(results: Sequence[Result]) -> Section:
     """The verdict at each batch, and whether the ratio depends on it."""
     if not any(len(ranked(each)) > 1 for each in results):
@@ -289,7 +314,7 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "comparable": all(each.comparable for each in results),
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),
-                   "verdicts": to_json(each.verdicts)} for each in results],
+                   "verdicts": to_json(each.verdicts), "metering": to_json(each.race.metering)} for each in results],
     }
     return dict(finite(found))
 
@@ -306,4 +331,4 @@ def _point_json(point: Point) -> dict[str, Any]:
             "gain": estimated(point.gain),
             "latency": {f"p{100 * each:g}": estimated(point.latencies.get(each)) for each in SHARES},
             "within": to_json(point.within), "memory": point.memory,
-            "failure": to_json(point.failure)}
+            "energy": consumed(point.energy), "failure": to_json(point.failure)}

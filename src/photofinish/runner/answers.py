@@ -73,10 +73,9 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},
     "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "first_step": STEP,
-              "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER), "accuracy": _optional(SHARE),
-              "validation_seconds": _optional(STEP), "validation_loss": _optional(NUMBER),
-              "validation_accuracy": _optional(SHARE),
+              "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER),
               "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT)},
+    "look": {"validation_seconds": STEP, "validation_loss": NUMBER, "validation_accuracy": SHARE, "accuracy": SHARE},
     "probe": {"probes": _object(
         matmul=PRECISION, conv=PRECISION,
         denormals=_or_unsupported(_object(results_kept=TRUTH, operands_kept=TRUTH)),

@@ -1,10 +1,12 @@
-"""Energy of a race: idle power before anything starts, and in each launch a run of several seconds of each contender.
+"""Energy of a race: idle power before anything starts, and in each launch a run of several seconds of each contender,
+or in whole trainings every epoch.
 
 The runs come after the rounds, which they leave as they are. Counters are read by the parent, before and after a run,
 while everybody else is stopped; nothing samples meanwhile.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from photofinish import sensors
 from photofinish.runner.course import Course
@@ -14,6 +16,8 @@ from photofinish.values import Block, Energy, Metering, Progress
 IDLE_SECONDS = 5.0
 RUN_SECONDS = 5.0  # of a run: counters are brought up to date up to a tenth of a second late
 MOST_STEPS = 100_000
+
+Told = TypeVar("Told")
 
 
 def prepare(course: Course) -> Metering:
@@ -28,6 +32,18 @@ def prepare(course: Course) -> Metering:
         return Metering(reason=f"{found.title} cannot be read ({error})")
     course.meter = found
     return Metering(found.title, idle)
+
+
+def ask(course: Course, question: Callable[[sensors.Meter], Told]) -> Told | None:
+    """What the course's meter answers, None where there is none. One that fails is asked no more."""
+    if course.meter is None:
+        return None
+    try:
+        return question(course.meter)
+    except OSError as error:
+        course.meter = None
+        course.listener(Progress("plan", f"energy is measured no further: {error}"))
+        return None
 
 
 def run_steps(step_seconds: float) -> int:
@@ -47,3 +63,11 @@ def measure(meter: sensors.Meter, block: Callable[[int], Block], steps: int) -> 
     seconds = (after.clock - between.clock) - (between.clock - before.clock)
     return Energy(run.launch, run.contender, run.task, {each: whole[each] - once[each] for each in whole}, seconds,
                   steps, run.foreign, meter.busy(between))
+
+
+def of_epoch(meter: sensors.Meter, before: sensors.Reading, launch: int, contender: str, task: str, number: int,
+             reply: dict[str, Any]) -> Energy:
+    """What an epoch took that has just ended as its worker says. Raises OSError as `measure` does."""
+    after = meter.read()
+    return Energy(launch, contender, task, meter.used(before, after), after.clock - before.clock, reply["steps"],
+                  reply["foreign"], meter.busy(before), number)

@@ -2,6 +2,8 @@
 round is an epoch, so that whatever drifts meets all alike. In task fit all start from the same weights and take the
 same batches, and another launch draws others; in task epoch batches come out of the framework's own input pipeline."""
 
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -9,24 +11,28 @@ import numpy as np
 
 from photofinish.data.sets import DataSet, orders
 from photofinish.measure.fit import SPLITS
+from photofinish.runner import energy
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
-from photofinish.runner.process import Worker
+from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.runner.session import Session
+from photofinish.sensors import Meter
 from photofinish.stats import plan
 from photofinish.store import Store
-from photofinish.values import Epoch, Launch, Progress, Race, Training
+from photofinish.values import Epoch, Launch, Progress, Race, SameGuesses, Training
 from photofinish.weights import initial_state
 
 LAUNCHES = 5
+TOLD = ("seconds", "steps", "first_batch", "first_step", "last_step", "loss", "cpu", "faults", "foreign")
+SEEN = ("accuracy", "validation_seconds", "validation_loss", "validation_accuracy")  # by a look, in task fit
 
 
 class EpochSession(Session):
     """As many trainings as were asked for; LAUNCHES, or what the budget allows of them, if nobody did."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, data: DataSet,
-                 seeds: int | None = None) -> None:
-        super().__init__(course, store, races, budget, 0.0, seeds, time_all=True)
+                 seeds: int | None = None, metered: bool = False) -> None:
+        super().__init__(course, store, races, budget, 0.0, seeds, time_all=True, metered=metered)
         self.folder = course.folder / "data"
         self.folder.mkdir()
         for split in SPLITS:
@@ -59,6 +65,15 @@ class EpochLaunch(LaunchRun):
         state = initial_state(course.graph, seed) if course.weights is None else course.weights
         np.savez(self.state_file, **state)  # type: ignore[arg-type]
         self.folder = folder
+        self.guesses: dict[str, np.ndarray] = {}
+
+    def run(self) -> Launch:
+        launch = super().run()
+        names = [entry.name for entry in self.course.entries if entry.name in self.guesses]
+        for a, b in combinations(names, 2):
+            same = int(np.sum(self.guesses[a] == self.guesses[b]))
+            self.course.record(self.task, "same_guesses", SameGuesses(self.number, a, b, same, len(self.guesses[a])))
+        return launch
 
     def _fill(self, entry: Entry, worker: Worker) -> None:
         patience = self.course.patience
@@ -79,12 +94,49 @@ class EpochLaunch(LaunchRun):
             with self._guard(entries[name], "epoch", self.task) as worker:
                 if worker is None:
                     continue
-                reply = worker.ask("epoch", course.patience.epoch, number=number)
+                reply = self._train(worker, name, number)
+                if self.task == "fit":
+                    reply = {**reply, **self._look(worker, name, number)}
                 course.record(self.task, "epochs", self._epoch(name, number, position, reply))
                 if number == 1:
                     self._phase(entries[name], f"first_step:{self.task}", reply["first_step"], reply, self.task)
         course.listener(Progress("block", f"{self.title}: epoch {number} of {self.rounds}", done=number,
                                  total=self.rounds))
+
+    def _energies(self, entries: dict[str, Entry]) -> None:
+        """Every epoch was measured as it ran."""
+
+    def _train(self, worker: Worker, name: str, number: int) -> dict[str, Any]:
+        """An epoch, with what it takes where there is a sensor."""
+        course = self.course
+        before = energy.ask(course, Meter.read)
+        reply = worker.ask("epoch", course.patience.epoch, number=number)
+        if before is not None:
+            taken = energy.ask(course, partial(energy.of_epoch, before=before, launch=self.number, contender=name,
+                                               task=self.task, number=number, reply=reply))
+            if taken is not None:
+                course.record(self.task, "energies", taken)
+        return reply
+
+    def _look(self, worker: Worker, name: str, number: int) -> dict[str, Any]:
+        """How well it does; after the last epoch its guesses are kept. The anchor of groups counts with its first."""
+        file = self.folder / "guesses.npy"
+        file.unlink(missing_ok=True)  # who writes none must not be taken to have guessed as the one before
+        last = number == self.rounds
+        reply = worker.ask("look", self.course.patience.epoch, guesses=str(file) if last else None)
+        if last:
+            self.guesses.setdefault(name, self._read_guesses(worker, file))
+        return reply
+
+    def _read_guesses(self, worker: Worker, file: Path) -> np.ndarray:
+        asked = np.load(self.folder / "validation-labels.npy", mmap_mode="r").size
+        try:
+            found = np.asarray(np.load(file))
+        except (OSError, ValueError) as error:
+            raise WorkerFailed("protocol", f"left no guesses that can be read: {error}", worker.log_tail()) from None
+        if found.shape != (asked,):
+            raise WorkerFailed("protocol", f"gave guesses of shape {found.shape}, not {(asked,)}", worker.log_tail())
+        return found
 
     def _order(self, number: int) -> list[str]:
         """Every place is shared fairly among pairs of epochs, and that of a first epoch among pairs of launches."""
@@ -92,9 +144,7 @@ class EpochLaunch(LaunchRun):
         return order if self.number % 2 else order[::-1]
 
     def _epoch(self, name: str, number: int, position: int, reply: dict[str, Any]) -> Epoch:
-        told = {key: reply[key] for key in ("seconds", "steps", "first_batch", "first_step", "last_step", "loss",
-                                            "accuracy", "validation_seconds", "validation_loss", "validation_accuracy",
-                                            "cpu", "faults", "foreign")}
+        told = {key: reply[key] for key in (TOLD + SEEN if self.task == "fit" else TOLD)}
         return Epoch(self.number, number, position, name, **told, first_losses=tuple(reply["first_losses"]),
                      group=self.group)
 

@@ -26,11 +26,10 @@ from photofinish.runner.parcel import adapter_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.stats import largest
 from photofinish.store import Store
-from photofinish.values import Case, LargestBatch, Progress, Skip, Trial, to_json
+from photofinish.values import MAX, Case, LargestBatch, Progress, Skip, Trial, to_json
 from photofinish.weights import Arrays
 
 DEVICE = "device"
-MAX = "max"  # what --batch says to have the largest looked for
 OUT = "out of memory"
 BREAKS = (OUT, "crash")  # what a batch that is too large ends in: not everybody bears being refused memory
 

@@ -14,7 +14,6 @@ from photofinish.runner import energy
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import gather
 from photofinish.runner.process import Worker, WorkerFailed
-from photofinish.sensors import Meter
 from photofinish.stats.plan import block_steps
 from photofinish.stats.steady import steady
 from photofinish.values import Block, Launch, Phase, Progress, WarmUp
@@ -154,19 +153,20 @@ class LaunchRun:
                     if worker is not None and course.meter is not None:
                         course.listener(Progress("launch", f"{self.title}: energy of {name} ({task})", name, task))
                         block = partial(self._timed, worker, name, task, self.rounds + 1, position)
-                        self._energy(course.meter, block, name, task)
+                        self._energy(block, name, task)
 
-    def _energy(self, meter: Meter, block: Callable[[int], Block], name: str, task: str) -> None:
-        """A disturbed run is repeated once, as blocks are; a sensor that fails is asked no more."""
-        try:
-            taken = energy.measure(meter, block, energy.run_steps(self.typical[name, task]))
-            if taken.foreign is not None and taken.foreign > FOREIGN_LIMIT:
-                taken = energy.measure(meter, block, taken.steps)
-        except OSError as error:
-            self.course.meter = None
-            self.course.listener(Progress("plan", f"energy is measured no further: {error}"))
-        else:
+    def _energy(self, block: Callable[[int], Block], name: str, task: str) -> None:
+        """A disturbed run is repeated once, as blocks are."""
+        run = partial(energy.measure, block=block, steps=energy.run_steps(self._pace(name, task)))
+        taken = energy.ask(self.course, run)
+        if taken is not None and taken.foreign is not None and taken.foreign > FOREIGN_LIMIT:
+            taken = energy.ask(self.course, run)
+        if taken is not None:
             self.course.record(task, "energies", taken)
+
+    def _pace(self, name: str, task: str) -> float:
+        """Seconds from one step to the next."""
+        return self.typical[name, task]
 
     def _block(self, worker: Worker, name: str, task: str, number: int, position: int) -> Block:
         return self._timed(worker, name, task, number, position, block_steps(self.typical[name, task]))

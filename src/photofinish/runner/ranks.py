@@ -68,6 +68,8 @@ class Ranks:
             if int(planted.pop("rank", number)) != number:
                 planted = {}
             own["sabotage"] = planted
+        if number and "guesses" in own:
+            own["guesses"] = None  # those of rank 0 are the contender's
         if "label" in own:
             own["label"] = label_of(own["label"], number)
         return own

@@ -39,8 +39,9 @@ def make_load(rate: float | None, clients: int | None, latency: float | None, sh
 class ServeSession(Session):
     """Launches until the claim is decided, the budget is spent, or all that were planned are done."""
 
-    def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float) -> None:
-        super().__init__(course, store, races, budget, 0.0, _load(course).looks, time_all=True)
+    def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float,
+                 metered: bool = False) -> None:
+        super().__init__(course, store, races, budget, 0.0, _load(course).looks, time_all=True, metered=metered)
 
     def launch(self, number: int, rounds: int) -> Launch:
         return ServeLaunch(self.course, number, rounds).run()
@@ -59,11 +60,20 @@ class ServeLaunch(LaunchRun):
     """Fresh processes, warmed up by inference; a block is a stretch of queries."""
 
     def _block(self, worker: Worker, name: str, task: str, number: int, position: int) -> Block:
+        return self._timed(worker, name, task, number, position, _load(self.course).queries)
+
+    def _pace(self, name: str, task: str) -> float:
+        """Queries come no faster than they are sent, and go no faster than they are answered."""
+        rate, answered = _load(self.course).rate, super()._pace(name, task)
+        return max(answered, 1 / rate) if rate else answered
+
+    def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
+        """So many queries; of one number, fewer of them are the first ones."""
         load, moments = _load(self.course), None
         if load.rate:
             moments = self.course.folder / f"arrivals-{self.number}-{number}.npy"
-            np.save(moments, arrivals(load.rate, load.queries, (self.course.seed, self.number, number)))
-        reply = worker.ask(SERVE, self.course.patience.serve, queries=load.queries, clients=load.clients or 0,
+            np.save(moments, arrivals(load.rate, steps, (self.course.seed, self.number, number)))
+        reply = worker.ask(SERVE, self.course.patience.serve, queries=steps, clients=load.clients or 0,
                            arrivals=None if moments is None else str(moments))
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
                      reply["foreign"], reply["resume"], reply["loss"], group=self.group,

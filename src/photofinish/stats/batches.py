@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from photofinish.stats import paired, student, tails
+from photofinish.stats.energy import consumption
 from photofinish.stats.standings import failure_of
-from photofinish.values import Estimate, Failure, Race, Result
+from photofinish.values import Consumption, Estimate, Failure, Race, Result
 
 GAIN = 0.05  # of throughput, beyond the knee: what a larger batch gives less of
 SHARES = (0.5, 0.9, 0.99)  # of steps, whose latency is told
@@ -36,6 +37,7 @@ class Point:
     latencies: Mapping[float, Estimate] = field(default_factory=dict)
     within: tails.Claim | None = None
     memory: int | None = None
+    energy: Consumption | None = None
     failure: Failure | None = None
 
 
@@ -123,7 +125,8 @@ def _point(name: str, result: Result, steps: Mapping[int, float], gains: np.ndar
     return Point(case.batch, step, _scaled(step, 1 / case.batch), _over(case.batch * case.units, step),
                  paired.interval(gains) if gains is not None and len(gains) else None,
                  {each: tails.quantile(seconds, each) for each in SHARES},
-                 None if bound is None else tails.claim(seconds, bound, share, CONFIDENCE), standing.memory)
+                 None if bound is None else tails.claim(seconds, bound, share, CONFIDENCE), standing.memory,
+                 next((each for each in consumption(result.race) if each.contender == name), None))
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

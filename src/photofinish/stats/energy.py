@@ -1,6 +1,7 @@
-"""Joules: of each contender, from one run of several seconds in each launch."""
+"""Joules: of each contender, from one run of several seconds in each launch, or from the epochs of one."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,22 +13,38 @@ def consumption(race: Race) -> tuple[Consumption, ...]:
     """Of every contender whose energy was measured in the race's task, in the order of the race."""
     if race.metering is None:
         return ()
-    runs = {name: [each for each in race.energies if each.contender == name and each.task == race.case.task]
-            for name in race.contenders}
+    runs: dict[str, dict[int, list[Energy]]] = {name: defaultdict(list) for name in race.contenders}
+    for each in race.energies:
+        if each.task == race.case.task and _counts(each):
+            runs[each.contender][each.launch].append(each)
     return tuple(_consumption(name, found, race, race.metering.idle) for name, found in runs.items() if found)
 
 
-def _consumption(name: str, runs: Sequence[Energy], race: Race, watts_idle: dict[str, float]) -> Consumption:
+def _counts(run: Energy) -> bool:
+    """In task epoch the first epoch stands apart, as its time does."""
+    return run.task != "epoch" or run.epoch != 1
+
+
+def _consumption(name: str, launches: Mapping[int, Sequence[Energy]], race: Race,
+                 watts_idle: dict[str, float]) -> Consumption:
     """The mean over launches, each of which counts as one figure; idle power is that of the race for all."""
-    units = np.array([each.steps * race.case.batch * race.case.units for each in runs])
-    joules = np.array([sum(each.joules.values()) for each in runs])
-    seconds = np.array([each.seconds for each in runs])
+    units, joules, seconds = (np.array([sum(map(of, runs)) for runs in launches.values()]) for of in (
+        lambda each: _units(each, race), lambda each: sum(each.joules.values()), lambda each: each.seconds))
     idle = sum(watts_idle.values()) * seconds
-    foreign = [each.foreign for each in runs if each.foreign is not None]
-    busy = [each.busy for each in runs if each.busy is not None]
-    return Consumption(name, len(runs), _mean(joules / units), float(np.mean(idle / units)),
-                       _mean((joules - idle) / units), float(np.mean(joules / seconds)), max(foreign, default=None),
-                       float(np.mean(busy)) if busy else None)
+    all_runs = [each for runs in launches.values() for each in runs]
+    foreign = [each.foreign for each in all_runs if each.foreign is not None]
+    busy = [each.busy for each in all_runs if each.busy is not None]
+    return Consumption(name, len(launches), _mean(joules / units), float(np.mean(idle / units)),
+                       _mean((joules - idle) / units), float(np.mean(joules / seconds)), float(np.mean(seconds)),
+                       max(foreign, default=None), float(np.mean(busy)) if busy else None)
+
+
+def _units(run: Energy, race: Race) -> float:
+    """Of throughput, that the run worked on: where a short batch counts as a step, those of the data set."""
+    case = race.case
+    if run.task == "epoch" and case.training is not None:
+        return case.training.samples * case.units
+    return run.steps * case.batch * case.units
 
 
 def _mean(values: np.ndarray, level: float = 0.95) -> Estimate:

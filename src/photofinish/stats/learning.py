@@ -1,5 +1,6 @@
 """Whether contenders that trained from the same weights over the same batches learned the same."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -31,7 +32,7 @@ def agreements(race: Race) -> tuple[Agreement, ...]:
                    for a, b in combinations(final, 2)}
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}
     decisions = dict(zip(judged, decide_within(list(judged.values()), training.tolerance)))
-    return tuple(_agreement(pair, values, decisions.get(pair), training.tolerance)
+    return tuple(_with_guesses(_agreement(pair, values, decisions.get(pair), training.tolerance), race)
                  for pair, values in differences.items() if len(values))
 
 
@@ -47,6 +48,14 @@ def _agreement(pair: tuple[str, str], values: np.ndarray, decision: Decision | N
         "UNDECIDED": f"does not lie inside ±{100 * tolerance:.3g} percentage points"}.get(word, "excludes 0")
     return Agreement(*pair, decision.mean, decision.mean - reach, decision.mean + reach, word, len(values), reason,
                      level)
+
+
+def _with_guesses(agreement: Agreement, race: Race) -> Agreement:
+    """Two may be equally often right about different samples: on how many do they say the same?"""
+    shares = [each.same / each.asked for each in race.same_guesses if {each.a, each.b} == {agreement.a, agreement.b}]
+    if not shares:
+        return agreement
+    return replace(agreement, same=float(np.mean(shares)), same_least=min(shares), same_most=max(shares))
 
 
 def divergence(race: Race) -> dict[str, tuple[float, ...]]:

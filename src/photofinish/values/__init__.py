@@ -4,16 +4,28 @@ memory in bytes; nothing here is computed from anything else here."""
 from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training
 from photofinish.values.contender import Contender, SpellingError
 from photofinish.values.json import from_json, to_json
-from photofinish.values.largest import LargestBatch, Trial
+from photofinish.values.largest import MAX, LargestBatch, Trial
 from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Metering, Race, Skip, Straggler
-from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Observation, Phase, Resize, WarmUp
+from photofinish.values.records import (
+    Block,
+    Energy,
+    Epoch,
+    Failure,
+    Launch,
+    Memory,
+    Observation,
+    Phase,
+    Resize,
+    SameGuesses,
+    WarmUp,
+)
 from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate, Result, Scaling, Standing, Verdict
 
 __all__ = [
-    "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
+    "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
     "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
-    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "Scaling", "Skip", "SpellingError",
-    "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "SameGuesses", "Scaling", "Skip",
+    "SpellingError", "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
+MAX = "max"  # what stands for a batch that is to be looked for: the smallest of the contenders' largest
+
 
 @dataclass(frozen=True)
 class Trial:

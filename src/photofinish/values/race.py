@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 from photofinish.values.case import Case
 from photofinish.values.largest import LargestBatch
 from photofinish.values.proof import Certificate, Finding
-from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, WarmUp
+from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, SameGuesses, WarmUp
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Race:
     blocks: Tuple[Block, ...] = ()
     energies: Tuple[Energy, ...] = ()
     epochs: Tuple[Epoch, ...] = ()
+    same_guesses: Tuple[SameGuesses, ...] = ()
     phases: Tuple[Phase, ...] = ()
     memory: Tuple[Memory, ...] = ()
     resizes: Tuple[Resize, ...] = ()

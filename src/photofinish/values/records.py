@@ -109,7 +109,8 @@ class Block:
 @dataclass(frozen=True)
 class Energy:
     """What one run of several seconds of one contender took in one launch, all others stopped: `joules` by domain of
-    the sensors, idle power included, over `seconds` and `steps`.
+    the sensors, idle power included, over `seconds` and `steps`. In task serve a step is a query; in tasks epoch and
+    fit the run is the training of one `epoch`, whatever it takes.
 
     `foreign` is as in Block; `busy` the share of the time in which the device worked (None: not counted).
     """
@@ -122,6 +123,7 @@ class Energy:
     steps: int
     foreign: Optional[float] = None
     busy: Optional[float] = None
+    epoch: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,18 @@ class Epoch:
     foreign: Optional[float] = None
     first_losses: Tuple[float, ...] = ()
     group: int = 0
+
+
+@dataclass(frozen=True)
+class SameGuesses:
+    """On how many of the `asked` validation samples, or words in them, two contenders of one launch guessed the same
+    class after the last epoch."""
+
+    launch: int
+    a: str
+    b: str
+    same: int
+    asked: int
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ class Verdict:
 class Agreement:
     """Whether two contenders end equally accurate: `difference` = accuracy(a) - accuracy(b) at the end, the mean over
     launches. `verdict` is EQUIVALENT, HIGHER (a is), LOWER or UNDECIDED; `level` is the confidence from `low` to
-    `high`."""
+    `high`. `same` is the share of validation samples to which both give the same class at the end, the mean over
+    launches, `same_least` and `same_most` its range; None where that was not counted."""
 
     a: str
     b: str
@@ -50,6 +51,9 @@ class Agreement:
     launches: int
     reason: str = ""
     level: float = 0.95
+    same: Optional[float] = None
+    same_least: Optional[float] = None
+    same_most: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Scaling:
 @dataclass(frozen=True)
 class Consumption:
     """What a contender's work took: joules per unit of throughput, `idle` of them what the machine draws anyway in the
-    time it takes, `net` what is left; the mean `watts`; the most that others used of the machine meanwhile, and how
-    busy the device was."""
+    time it takes, `net` what is left; the mean `watts` and `seconds` of a launch's run; the most that others used of
+    the machine meanwhile, and how busy the device was."""
 
     contender: str
     launches: int
@@ -77,6 +81,7 @@ class Consumption:
     idle: float
     net: Estimate
     watts: float
+    seconds: float
     foreign: Optional[float] = None
     busy: Optional[float] = None
 
