@@ -10,7 +10,7 @@ from photofinish import api
 from photofinish.errors import UsageError
 from photofinish.reports import json as reports_json
 from photofinish.runner.epochs import EpochLaunch
-from photofinish.runner.process import WorkerProcess
+from photofinish.runner.process import Worker
 from photofinish.stats.learning import agreements, divergence
 from photofinish.values import Result
 
@@ -92,7 +92,7 @@ def test_guesses_that_differ_are_counted_sample_by_sample(folder: Path, tmp_path
     """Planted: whoever looks second guesses another class of three samples, in the second launch of six."""
     taken: list[np.ndarray] = []
 
-    def planted(launch: EpochLaunch, worker: WorkerProcess, file: Path) -> np.ndarray:
+    def planted(launch: EpochLaunch, worker: Worker, file: Path) -> np.ndarray:
         taken.append(np.load(file))
         assert taken[-1].shape == (CLASSES * VALIDATION,) and set(taken[-1]) <= set(range(CLASSES))
         changed = taken[-1].copy()
@@ -109,7 +109,7 @@ def test_a_worker_that_leaves_no_guesses_is_told(folder: Path, tmp_path: Path, m
     """Planted: the first to look leaves none, the second too few."""
     plain, left = EpochLaunch._read_guesses, [np.zeros(3), None]
 
-    def planted(launch: EpochLaunch, worker: WorkerProcess, file: Path) -> np.ndarray:
+    def planted(launch: EpochLaunch, worker: Worker, file: Path) -> np.ndarray:
         file.unlink()
         guesses = left.pop()
         if guesses is not None:

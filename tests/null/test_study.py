@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from photofinish import study, study_run
+from photofinish import api, study, study_run
 from photofinish.errors import UsageError
+from photofinish.render import markdown
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document, plan
 
@@ -89,6 +91,41 @@ def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
     assert plan(found, second).sections
 
 
+def test_the_largest_batch_of_all_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search itself: test_largest. Here it has found 12."""
+    asked: list[int | str] = []
+    plain, path = api.race, tmp_path / "largest.toml"
+
+    def race(*given: object, batch: int | str, **options: object) -> api.Outcome:
+        asked.append(batch)
+        return plain(*given, batch=12, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(api, "race", race)
+    path.write_text(f"""[study]
+title = "The largest"
+question = "Who is faster where memory ends?"
+contenders = ["fake:steady[step=0.001]", "fake:steady[step=0.002]"]
+launches = 1
+budget = 5
+
+[[races]]
+models = ["{TINY}"]
+batches = ["max", 8]
+except = [{{ batch = 8, reason = "not asked" }}]
+""")
+    found, store = study.read(path), tmp_path / "store"
+    assert "the search for it: up to 12 trials" in markdown.render([plan(found, study_run.outcome(found, store))])
+    done = study_run.run(found, store=store)
+    (result,) = done[0].results
+    assert result.race.case.batch == 12 and done[1].reason == "not asked"
+    told = as_json(found, done)
+    jsonschema.validate(told, schema("study"))
+    assert [each["batch"] for each in told["races"]] == ["max", 8] and "batch max" in found.races[0].title
+    assert "12 (max)" in markdown.render([document(found, [done[0], replace(done[0], planned=found.races[1])])])
+    again = study_run.run(found, store=store)
+    assert again[0].results[0].race.id == result.race.id and asked == ["max"]
+
+
 def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "impossible.toml"
     path.write_text(FILE.replace('device = "cpu"', 'optimizer = "sgdd"'))
@@ -128,6 +165,7 @@ MUTATIONS = [
     ("[[races]]", "[[rases]]"), ('name = "by batch"', "name = 7"), ('name = "by batch"', 'nmae = "by batch"'),
     ("models = [", "modles = ["), (f'models = ["{TINY}"]', "models = []"), (f'models = ["{TINY}"]', 'models = "x"'),
     ('"digits_cnn"', '"digits_cnm"'), ('"digits_cnn"', "8"), ("batches = [8, 16, 32]", "batches = [8, 0]"),
+    ("batches = [8, 16, 32]", 'batches = ["mix"]'),
     ("batches = [8, 16, 32]", "batches = 8"), ("batches = [8, 16, 32]", 'batches = ["8"]'),
     ("batches = [8, 16, 32]", "bathces = [8]"), ("except = [", "exept = ["),
     ("batch = 32, reason", "batch = 32, resaon"),

@@ -34,10 +34,15 @@ class Source:
     axes: str = "CHW"
 
 
+def is_text(text: str) -> bool:
+    """Whether what is spelled so would be a file of words."""
+    return Path(text).suffix in texts.SUFFIXES
+
+
 def find(text: str) -> Source:
     """The data set spelled NAME, NAME:FOLDER, FILE.txt or FILE.bin, or patterns:N for so many of them to train on.
     Raises UsageError, naming the file that is missing and where it is published."""
-    if Path(text).suffix in texts.SUFFIXES:
+    if is_text(text):
         return _text(Path(text).expanduser())
     name, _, folder = text.partition(":")
     if name == "patterns" and folder.isdecimal() and int(folder):

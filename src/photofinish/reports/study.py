@@ -28,9 +28,10 @@ from photofinish.render.quantities import TIMES
 from photofinish.reports import costs, verdict
 from photofinish.reports.reading import TASKS, between, ranked
 from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.largest import MOST_TRIALS
 from photofinish.stats.verdict import ALPHA, decide
 from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
-from photofinish.values import Result, Verdict, to_json
+from photofinish.values import MAX, Result, Verdict, to_json
 
 NOT_YET = "not yet run"
 SOME = 3  # races that are named where a reason keeps many out
@@ -62,7 +63,9 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
         ("left out", sum(bool(each.reason) for each in races)), ("to run", len(pending))))]
     told.append(Paragraph((
         "Measurements take at most ", Quantity(seconds, "duration"),
-        "; what starts and proves the contenders comes on top, once for each model and input size.")))
+        "; what starts and proves the contenders comes on top, once for each model and input size", *(
+            (f", and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
+            if any(each.batch == MAX for each in pending) else ()), ".")))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders), _state(each))
                  for each in races if not each.reason)
@@ -202,7 +205,7 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
     told: dict[str, tuple[str, Cell]] = {
         "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
-        "Batch": ("count", planned.batch), "Device": ("text", planned.device),
+        "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
         "Regime": ("text", planned.regime), "Task": ("text", task),
         "Verdict": ("text", verdict.outcome(result) if result else NOT_YET), "Faster": ("contender", _faster(ours)),
         "Ratio": ("ratio", ratio)}
@@ -211,6 +214,11 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
         told["Published"] = ("ratio", planned.published)
         told["Same way"] = ("text", None if agrees is None else "yes" if agrees else "no")
     return told
+
+
+def _batch(planned: PlannedRace, result: Result | None) -> Cell:
+    """The largest that all can take is known when it was looked for."""
+    return f"{result.race.case.batch} ({MAX})" if planned.batch == MAX and result else planned.batch
 
 
 def _of(settled: Settled, task: str) -> Result | None:

@@ -180,6 +180,10 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
                          "tasks epoch and fit are for models that do")
     if not data and spec.axes == "T":
         raise UsageError(f"{entry.name} learns from a text: which?", f"write --data FILE.txt ({texts.PUBLISHED})")
+    if datasets.is_text(data) and spec.axes != "T":  # before it is looked for: no text would do
+        raise UsageError(f"{data} is spelled as a text, and {entry.name} takes {LEARNERS[spec.axes][1]}",
+                         f"write --data {' or '.join(datasets.BUILT_IN)}, or NAME:FOLDER of those on your disk: "
+                         f"{', '.join(datasets.ON_DISK)}")
     source = datasets.find(data or ("digits" if (shape or spec.shape) == datasets.BUILT_IN["digits"].shape
                                     else "patterns"))
     if source.axes != spec.axes:

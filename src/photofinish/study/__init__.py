@@ -22,6 +22,7 @@ from photofinish.study.checks import (
     Malformed,
     Reader,
     Source,
+    batch_of,
     choice,
     count,
     fraction,
@@ -46,14 +47,15 @@ OUT_OF_MEMORY = "out of memory"
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """One race of a study; `skip` is why it is left out ("" to run it). `published` is seconds(b) / seconds(a) of the
-    pair that the group's published figure compares, or "out of memory", or None."""
+    """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it).
+    `published` is seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory",
+    or None."""
 
     group: str
     model: str
     tasks: tuple[str, ...]
     contenders: tuple[str, ...]
-    batch: int | None = None
+    batch: int | str | None = None
     shape: tuple[int, ...] | None = None
     classes: int | None = None
     device: str = "cpu"
@@ -137,11 +139,11 @@ class Settled:
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
        "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
        "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction}
-AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(count), "devices": many(text),
+AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(batch_of), "devices": many(text),
         "regimes": many(choice("regime", REGIMES))}
 GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
-EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": count, "device": text, "regime": text,
+EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": text, "regime": text,
                              "reason": text}
 PUBLISHED = {"source": text, "a": text, "b": text}
 ACCURACY = {"source": text, "top1": fractions}
@@ -295,7 +297,8 @@ def _cannot(model: str, shape: tuple[int, ...] | None, classes: int | None, devi
     return ""
 
 
-def _printed(group: dict[str, Any], model: str, shape: tuple[int, ...] | None, batch: int | None) -> float | str | None:
+def _printed(group: dict[str, Any], model: str, shape: tuple[int, ...] | None,
+             batch: int | str | None) -> float | str | None:
     """The published figure of a race."""
     ratios = group.get("published", {}).get("ratios", {})
     size = "x".join(map(str, shape)) if shape else ""

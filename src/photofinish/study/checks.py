@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from photofinish.errors import UsageError, unknown
+from photofinish.values import MAX
 
 Where = tuple[Any, ...]  # the tables down to a key: ("races", 0, "scale", "small")
 Reader = Callable[[Any], Any]  # raises ValueError (what it should be) or UsageError (a name that is none)
@@ -106,6 +107,16 @@ def count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"a whole number from 1 on, not {value!r}")
     return value
+
+
+def batch_of(value: Any) -> int | str:
+    """Samples of a step, or "max"."""
+    if value == MAX:
+        return MAX
+    try:
+        return count(value)
+    except ValueError as wrong:
+        raise ValueError(f'{wrong}; or "{MAX}", the smallest of the contenders\' largest batches') from None
 
 
 def seconds(value: Any) -> float:
