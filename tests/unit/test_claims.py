@@ -161,6 +161,16 @@ def test_power_over_batches(more: float | None, word: str) -> None:
     assert found.word == word, found.why
 
 
+@pytest.mark.parametrize(("speedup", "word"), [(1.95, "CONFIRMED"), (1.3, "REFUTED")])
+def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, word: str) -> None:
+    two, one = "torch:eager+ddp[2]", "torch:eager[threads=1]"
+    result = judged(race((Runner(one, 0.05), Runner(two, 0.05 / speedup)), of=replace(case(), threads=2), launches=6,
+                         seed=4))
+    races = [Settled(PlannedRace("two processes", "resnet18", ("train",), (one, two)), (result,))]
+    found = judge(claim("near-linear", contender=two), races)
+    assert found.word == word, found.why
+
+
 PROGRAM = "import json\nprint('noise')\nprint(json.dumps({'holds': %s, 'told': 'seen'}))\n"
 
 

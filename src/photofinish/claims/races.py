@@ -11,6 +11,7 @@ from photofinish.claims.claim import Claim, Judgement, weighed
 from photofinish.stats import batches, curves, learning, operations, paired
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL
 from photofinish.stats.verdict import ALPHA, decide
 from photofinish.study import Settled
@@ -18,6 +19,7 @@ from photofinish.values import Race, Result
 
 MARGIN = 0.02  # a first epoch within this of the others is as long
 RELIABLE = 1.25  # operations tell the time of a network if a line is off by less, typically, for one left out of it
+NEAR = 0.9  # of linear: the figure of Horovod for two of its three networks (arXiv 1802.05799)
 Measure = Callable[[Race, str, str], np.ndarray]  # differences of a and b, one for each launch
 
 
@@ -182,6 +184,19 @@ def _powers(name: str, found: Sequence[tuple[str, Result]]) -> np.ndarray:
     return np.array([math.log(each[max(each)] / each[min(each)]) for each in watts.values() if len(each) > 1])
 
 
+def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """N processes are at least NEAR times N times as fast as one of them, by the interval of each race."""
+    found = {each.planned.title: scaling.efficiency for each in races for result in each.results
+             for scaling in scalings(result.race) if scaling.contender == claim.asks["contender"]
+             and scaling.launches > 1}
+    if not found:
+        return _not_run(claim, races)
+    near = tuple(title for title, efficiency in found.items() if efficiency.low >= NEAR)
+    far = tuple(title for title, efficiency in found.items() if efficiency.high < NEAR)
+    told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})" for each in found.values())
+    return Judgement(claim, weighed(near, far), f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
+
+
 def _operations(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """Operations tell the time of a network that a line through the others was not drawn through."""
     pairs = [(models.find(result.race.case.model).graph(result.race.case.shape or None,
@@ -247,4 +262,4 @@ def _not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
 TESTS: dict[str, Callable[[Claim, Sequence[Settled]], Judgement]] = {
     "faster": _faster, "sometimes": _sometimes, "depends": _depends, "first-epoch": _first_epoch,
     "same-accuracy": _same_accuracy, "less-memory": _less_memory, "with-batch": _with_batch, "operations": _operations,
-    "same-power": _same_power}
+    "same-power": _same_power, "near-linear": _near_linear}
