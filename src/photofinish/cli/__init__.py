@@ -11,6 +11,7 @@ import click
 from photofinish import __version__
 from photofinish.cli import (
     accuracy,
+    advise,
     bisect,
     claims,
     doctor,
@@ -75,8 +76,8 @@ def photofinish() -> None:
     """
 
 
-for each in (race, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, claims, report, listing,
-             show, env, doctor, selftest):
+for each in (race, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, claims,
+             report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

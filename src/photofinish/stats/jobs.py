@@ -53,7 +53,7 @@ class BreakEven:
 def jobs(race: Race) -> tuple[Job, ...]:
     """A line for each contender whose phases and steps were both measured: means over launches."""
     made = []
-    for name, lines in _lines(race).items():
+    for name, lines in launch_lines(race).items():
         fixed, step = np.mean(list(lines.values()), axis=0)
         settled = [count for _, count in _begun(race, name).values()]
         made.append(Job(name, float(fixed), float(step), int(np.median(settled)), _cold(race, name)))
@@ -62,7 +62,7 @@ def jobs(race: Race) -> tuple[Job, ...]:
 
 def break_evens(race: Race, cold: bool = False) -> tuple[BreakEven, ...]:
     """Each contender against each other one that was timed in the same launches."""
-    lines = _lines(race)
+    lines = launch_lines(race)
     found = []
     for a, b in permutations(lines, 2):
         shared = sorted(lines[a].keys() & lines[b].keys())
@@ -86,7 +86,7 @@ def _break_even(a: str, b: str, cold: bool, fixed: np.ndarray, step: np.ndarray)
     return BreakEven(a, b, cold, ahead, float(-np.mean(fixed) / np.mean(step)), low, high)
 
 
-def _lines(race: Race) -> dict[str, Lines]:
+def launch_lines(race: Race) -> dict[str, Lines]:
     """Of each contender that has any. The excess of the warm-up, or of a first epoch, over the steady is part of what
     is fixed."""
     found: dict[str, Lines] = defaultdict(dict)

@@ -1,0 +1,84 @@
+"""What to take for a goal: read from a race that has been run, and from nothing else. Whoever was not raced is not
+advised."""
+
+from dataclasses import dataclass
+
+from photofinish.advise.goals import Goal, barred, costs
+from photofinish.stats import jobs
+from photofinish.stats.choice import Option, options
+from photofinish.stats.jobs import BreakEven
+from photofinish.values import Contender, Result
+
+HELD, NOT_HELD = "HELD", "DID NOT HOLD"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The contenders that serve the goal, the best first, and why the others do not. `repeated` is a race of the first
+    two on fresh launches, None where there was none."""
+
+    goal: Goal
+    result: Result
+    options: tuple[Option, ...]
+    barred: dict[str, str]
+    repeated: Result | None = None
+
+    @property
+    def chosen(self) -> Option | None:
+        return self.options[0] if self.options else None
+
+    @property
+    def gain(self) -> float | None:
+        """What the runner-up costs over the chosen one."""
+        if len(self.options) < 2 or not self.options[0].cost.value:
+            return None
+        return self.options[1].cost.value / self.options[0].cost.value
+
+    @property
+    def within(self) -> dict[str, tuple[Option, Option]]:
+        """Framework -> its best option and its default mode without options, where these are two that were raced."""
+        found: dict[str, tuple[Option, Option]] = {}
+        for each in self.options:
+            contender = Contender.parse(each.contender)
+            best = next(other for other in self.options
+                        if Contender.parse(other.contender).framework == contender.framework)
+            if contender.mode == self.goal.defaults.get(contender.framework) and not contender.options \
+                    and not contender.version and best is not each:
+                found[contender.framework] = best, each
+        return found
+
+    @property
+    def turns(self) -> tuple[BreakEven, ...]:
+        """For which lengths of the job another one is ahead of the chosen one in a first run."""
+        if self.chosen is None or self.goal.steps is None:
+            return ()
+        serving = {each.contender for each in self.options}
+        return tuple(each for each in jobs.break_evens(self.result.race, cold=True)
+                     if each.against == self.chosen.contender and each.contender in serving
+                     and each.ahead in ("from", "until"))
+
+    @property
+    def observed_regret(self) -> float | None:
+        """By what share the chosen one cost more than the runner-up in the repetition, 0 if it did not."""
+        if self.repeated is None or len(self.options) < 2:
+            return None
+        again = {each.contender: each.cost.value for each in options(costs(self.repeated.race, self.goal))}
+        first, second = (again.get(each.contender) for each in self.options[:2])
+        return None if not first or not second else max(0.0, first / second - 1)
+
+    @property
+    def held(self) -> str:
+        """Whether the repetition's regret is within what was stated; "" without one."""
+        seen = self.observed_regret
+        if seen is None:
+            return ""
+        return HELD if seen <= max(self.options[0].worst_regret or 0.0, self.result.race.margin) else NOT_HELD
+
+
+def advise(result: Result, goal: Goal) -> Advice:
+    """What the race says of the goal."""
+    out = barred(result, goal)
+    found = {name: each for name, each in costs(result.race, goal).items() if name not in out}
+    unknown = {name: f"its {goal.what} was not measured" for name in result.race.contenders
+               if name not in out and not found.get(name)}
+    return Advice(goal, result, options({name: each for name, each in found.items() if each}), {**out, **unknown})

@@ -1,0 +1,86 @@
+"""Advice with the races it rests on: one of all that could be taken, and one more of the first two, on fresh launches,
+to see whether it holds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from photofinish import api, environments
+from photofinish.advise import Advice, advise
+from photofinish.advise.goals import Goal
+from photofinish.environments import TASKS, Choice
+from photofinish.errors import UsageError
+from photofinish.outcome import Outcome
+from photofinish.values import Contender, Progress, Result
+
+LAUNCHES = 6  # of the race that repeats the first two
+
+
+class Stopped(KeyboardInterrupt):
+    """Stopped by hand; `advice` is what had been measured says, None if nothing had."""
+
+    def __init__(self, advice: Advice | None) -> None:
+        super().__init__("interrupted")
+        self.advice = advice
+
+
+def with_defaults(goal: Goal) -> Goal:
+    """The goal, told which mode each framework's users get who ask for none."""
+    return replace(goal, defaults={name: each.default_mode for name, each in environments.frameworks().items()})
+
+
+def candidates(goal: Goal, task: str, device: str, choice: Choice) -> list[str]:
+    """Everything that could be taken here at once: each framework in each of its modes that has the task, in formats
+    that are allowed."""
+    found = []
+    for each in environments.installed(choice):
+        info = environments.frameworks()[each.framework]
+        if info.in_house or (goal.frameworks and info.name not in goal.frameworks):
+            continue
+        found += [Contender(info.name, mode).name for mode in info.modes
+                  if task in info.tasks_of(mode) and device.partition(":")[0] in info.devices_of(mode)
+                  and (mode not in info.precisions or info.precisions[mode][0] in goal.formats)]
+    return found
+
+
+def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "train", *, repeat: bool = True,
+        environments: Sequence[str] = (), make_environments: bool | None = None, device: str = "cpu",
+        listener: Callable[[Progress], None] | None = None, seed: int | None = None, **asked: Any) -> Advice:
+    """Races `contenders` (all that could be taken here, if none are named) and advises one for the goal; with `repeat`
+    it races the first two again on fresh launches. The rest is as in `api.race`.
+
+    Raises UsageError (wrong use) and Stopped (Ctrl-C).
+    """
+    goal = with_defaults(goal)
+    field = tuple(contenders) or tuple(candidates(goal, task, device, Choice.of(environments, make_environments)))
+    common = {**asked, "device": device, "environments": environments, "make_environments": make_environments,
+              "listener": listener}
+    try:
+        found = advise(_only(api.race(model, field, task, seed=seed, **common)), goal)
+    except api.Interrupted as stopped:
+        raise Stopped(advise(stopped.results[0], goal) if stopped.results else None) from None
+    if not repeat or len(found.options) < 2:
+        return found
+    first_two = [each.contender for each in found.options[:2]]
+    try:
+        again = api.race(model, first_two, task, **{**common, "launches": LAUNCHES})
+    except KeyboardInterrupt:
+        raise Stopped(found) from None
+    return replace(found, repeated=_only(again))
+
+
+def read(goal: Goal, session: str = "last", store: Path | str | None = None) -> Advice:
+    """What a race that is in the store says of the goal. Raises UsageError."""
+    return advise(_only(api.load(session, store)), with_defaults(goal))
+
+
+def _only(results: Outcome) -> Result:
+    """Raises UsageError where there are several."""
+    if len(results) != 1:
+        raise UsageError(f"that session holds {len(results)} races, and advice is read from one",
+                         "name one by its id: photofinish report --list")
+    if results[0].race.case.task not in TASKS:
+        raise UsageError(f"a race of task {results[0].race.case.task} holds no steps to advise by",
+                         "race with --task train or --task infer")
+    return results[0]

@@ -1,0 +1,94 @@
+"""`photofinish advise`: what to take."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
+
+
+@click.command("advise", epilog="""\b
+Examples:
+  photofinish advise resnet18 --goal job --steps 50000 --per-hour 1.20
+  photofinish advise mobilenet_v2 --task infer --goal throughput --latency 50ms --share 99%
+  photofinish advise resnet50 --goal memory --keep torch
+  photofinish advise --from last --goal first-result
+
+\b
+Exit code: 0 one is advised; 1 nothing can be, 2 wrong use, 130 interrupted.""")
+@click.argument("model", required=False, default="")
+@click.option("--goal", default="job", show_default=True, metavar="NAME",
+              help="job: the whole job soonest, start and compilation included (with --steps); throughput: the most in "
+                   "steady state; first-result: the first step soonest; memory: the least of it; energy: the fewest "
+                   "joules per item.")
+@click.option("--steps", type=options.COUNT, metavar="N", help="Of --goal job: how long it is.")
+@click.option("--latency", type=options.Duration(), metavar="TIME",
+              help="Rule out whose steps are not shown to keep it, such as 50ms.")
+@click.option("--share", type=options.Share(), default="99%", show_default=True, metavar="SHARE",
+              help="How many of the steps must keep --latency.")
+@click.option("--max-memory", type=options.Size(), metavar="SIZE", help="Rule out who holds more, such as 4GiB.")
+@click.option("--keep", "frameworks", multiple=True, metavar="NAME",
+              help="Stay with this framework. May be given several times.")
+@click.option("--allow", "formats", multiple=True, metavar="FORMAT",
+              help="Allow a coarser format, such as bfloat16. May be given several times.")
+@click.option("--per-hour", type=click.FloatRange(min=0, min_open=True), metavar="PRICE",
+              help="What an hour of the machine costs: times are shown as money, too.")
+@click.option("--from", "session", metavar="RACE",
+              help="Race nothing: read it from a race in the store (last, or an id; see: photofinish report --list).")
+@click.option("--no-repeat", "repeat", flag_value=False, default=True,
+              help="Do not race the first two again to see whether the advice holds.")
+@options.contenders
+@options.environments
+@click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
+@options.case
+@options.optimizer
+@options.regime
+@options.budget("race")
+@options.judged
+def command(model: str, goal: str, steps: int | None, latency: float | None, share: float, max_memory: int | None,
+            frameworks: tuple[str, ...], formats: tuple[str, ...], per_hour: float | None, session: str | None,
+            store: Path | None, chosen: "Choice", quiet: bool, **asked: Any) -> int:
+    """Say which contender to take for a goal, with what gain and what risk.
+
+    Everything that could be taken here races on MODEL, each proven to compute the same; the advice names the one of
+    least cost for --goal, the chance that it is the best, what is lost if it is not, and for which other length of the
+    job another would win. Then the first two race again, on fresh launches, to see whether it holds.
+    """
+    from photofinish import advise_run
+    from photofinish.advise.goals import GOALS, Goal
+    from photofinish.cli import output, present
+    from photofinish.environments import frameworks as known
+    from photofinish.errors import UsageError, unknown
+    from photofinish.reports import advise as report
+    if goal not in GOALS:
+        raise unknown("goal", goal, GOALS)
+    for each in frameworks:
+        if each not in known():
+            raise unknown("framework", each, known(), "see: photofinish list frameworks")
+    if (goal == "job") is not (steps is not None):
+        raise UsageError("--goal job has a length, and no other goal has", "write --goal job --steps 50000")
+    if bool(model) is bool(session):
+        raise UsageError("advice is for a model to race, or from a race in the store",
+                         "write photofinish advise resnet18, or photofinish advise --from last")
+    wanted = Goal(goal, steps, latency, share, max_memory, frameworks, formats, per_hour)
+    interrupted = False
+    if session:
+        found = advise_run.read(wanted, session, store)
+    else:
+        with output.watching(quiet) as listener:
+            try:
+                found = advise_run.run(model, wanted, listener=listener, store=store, **asked)
+            except advise_run.Stopped as stopped:
+                if stopped.advice is None:
+                    raise
+                found, interrupted = stopped.advice, True
+    present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2))
+    if interrupted:
+        click.echo("Stopped by hand: this is what the measurements so far say.", err=True)
+        return 130
+    return 0 if found.chosen else 1

@@ -1,0 +1,151 @@
+"""What to take, why, and at what risk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from photofinish.advise import HELD, Advice
+from photofinish.advise.goals import GOALS
+from photofinish.render.document import (
+    Banner,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Interval,
+    Note,
+    Quantity,
+    Section,
+    Span,
+    Table,
+    Text,
+)
+from photofinish.render.quantities import TIMES
+from photofinish.reports import failures
+from photofinish.reports.json import estimated
+from photofinish.reports.race import describe
+from photofinish.reports.reading import TASKS, attributed, contender
+from photofinish.stats.choice import Option
+from photofinish.stats.jobs import BreakEven
+from photofinish.values import to_json
+
+_HOUR = 3600.0
+
+
+def document(advice: Advice) -> Document:
+    """The advice in one sentence, then what it rests on."""
+    result = advice.result
+    case = result.race.case
+    said = sentence(advice)
+    label = "TAKE" if advice.chosen else "NO ADVICE"
+    blocks: list[Block] = [Banner("good" if advice.chosen else "bad", label, said, tuple(_details(advice)))]
+    blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
+    blocks += [Note((contender(name), f" was ruled out: {reason}.")) for name, reason in advice.barred.items()]
+    title = f"{case.model}, {TASKS[case.task]}: {GOALS[advice.goal.name].told}"
+    sections = [Section("advice", "", tuple(blocks)),
+                Section("options", "Every option", (_table(advice),) if advice.options else ()),
+                failures.section(result)]
+    return Document(title, describe(case), "advice", said, tuple(each.contender for each in advice.options),
+                    tuple(each for each in sections if each.blocks))
+
+
+def as_json(advice: Advice) -> dict[str, Any]:
+    """The documented object of `photofinish advise --json`."""
+    goal, case = advice.goal, advice.result.race.case
+    return {"race": advice.result.race.id, "model": case.model, "task": case.task, "goal": goal.name,
+            "steps": goal.steps, "latency": goal.latency, "share": goal.share, "memory_limit": goal.memory,
+            "per_hour": goal.per_hour, "take": advice.chosen.contender if advice.chosen else None,
+            "gain": advice.gain, "unit": {"bytes": "bytes", "energy": "joules"}.get(goal.hint, "seconds"),
+            "options": [{"contender": each.contender, "cost": estimated(each.cost), "money": _money(advice, each),
+                         "chance": each.chance, "regret": each.regret, "worst_regret": each.worst_regret}
+                        for each in advice.options],
+            "turns": [to_json(each) for each in advice.turns],
+            "ruled_out": [{"contender": name, "reason": reason} for name, reason in advice.barred.items()],
+            "repeated": advice.repeated.race.id if advice.repeated else None, "held": advice.held or None,
+            "observed_regret": advice.observed_regret}
+
+
+def sentence(advice: Advice) -> Text:
+    """What to take, by how much, how surely."""
+    chosen, goal = advice.chosen, advice.goal
+    if chosen is None:
+        return (Span("Nothing can be advised", "strong"), f" to {GOALS[goal.name].told}: nobody was left.")
+    text: Text = ("Take ", Span(chosen.contender, "contender"), f" to {GOALS[goal.name].told}: ",
+                  Quantity(chosen.cost.value, goal.hint), *_of(advice))
+    if advice.gain is None:
+        return (*text, ", the only one left.")
+    return (*text, ", ", Span(f"{advice.gain:.2f}{TIMES}", "strong"), " less than the runner-up, ",
+            contender(advice.options[1].contender), *_chance(chosen), ".")
+
+
+def _chance(chosen: Option) -> Text:
+    if chosen.chance is None:
+        return (" (so few launches do not tell how surely)",)
+    return "; it is the best with a chance of ", Quantity(chosen.chance, "percent")
+
+
+def _of(advice: Advice) -> Text:
+    goal, case = advice.goal, advice.result.race.case
+    if goal.name == "job" and goal.steps is not None:
+        return " for ", Quantity(goal.steps, "count"), " steps, start and compilation included"
+    return {"throughput": (" a step",), "memory": (" at its peak",), "energy": (f" for each of the {case.unit}",),
+            "first-result": (" from its start",)}.get(goal.name, ())
+
+
+def _details(advice: Advice) -> Iterator[Text]:
+    chosen, unit = advice.chosen, advice.goal
+    if chosen is None:
+        return
+    if len(advice.options) > 1 and chosen.regret is not None:
+        yield ("What is lost if another is better after all: ", Quantity(chosen.regret, "percent"),
+               " expected, ", Quantity(chosen.worst_regret, "percent"), " in the worst of 20 cases.")
+    money = _money(advice, chosen)
+    if money is not None:
+        yield (f"At {unit.per_hour:g} an hour that is {money:.4g}.",)
+    for turn in advice.turns:
+        yield _turn(turn)
+    for framework, (best, usual) in advice.within.items():
+        gain = usual.cost.value / best.cost.value
+        yield (f"If you stay with {framework}: ", contender(best.contender), " takes ",
+               Span(f"{gain:.2f}{TIMES}", "strong"), " less than ", contender(usual.contender), ".")
+    if advice.held:
+        seen = advice.observed_regret
+        yield ("Raced again on fresh launches, the first two alone, it ", Span(advice.held.lower(), "strong"),
+               ": it cost ", Quantity(seen, "percent"), " more than the runner-up." if advice.held != HELD or seen
+               else " more than the runner-up, which is nothing.")
+
+
+def _turn(turn: BreakEven) -> Text:
+    bounds: Text = ()
+    if turn.low is not None and turn.high is not None:
+        bounds = (" (95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), ")")
+    where = "longer" if turn.ahead == "from" else "shorter"
+    return ("In a job ", where, " than ", Quantity(turn.steps, "count"), " steps", *bounds, " ",
+            contender(turn.contender), " would be ahead.")
+
+
+def _table(advice: Advice) -> Table:
+    goal = advice.goal
+    columns = (Column("Contender", "contender"), Column(goal.what.capitalize(), goal.hint),
+               *((Column("Money", "count"),) if _priced(advice) else ()), Column("Over the first", "ratio"),
+               Column("Best with chance", "percent"), Column("Expected regret", "percent"),
+               Column("Worst of 20", "percent"))
+    return Table("options", columns, tuple(_row(advice, each) for each in advice.options))
+
+
+def _row(advice: Advice, option: Option) -> tuple[Cell, ...]:
+    cost, first = option.cost, advice.options[0].cost.value
+    figure: Cell = Interval(cost.value, cost.low, cost.high) if cost.level else cost.value
+    return (contender(option.contender), figure, *((_money(advice, option),) if _priced(advice) else ()),
+            cost.value / first if first else None, option.chance, option.regret, option.worst_regret)
+
+
+def _priced(advice: Advice) -> bool:
+    return advice.goal.per_hour is not None and advice.goal.hint == "duration"
+
+
+def _money(advice: Advice, option: Option) -> float | None:
+    """What the time costs, in whatever the price of an hour was given in."""
+    price = advice.goal.per_hour
+    return None if price is None or not _priced(advice) else price * option.cost.value / _HOUR

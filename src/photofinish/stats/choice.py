@@ -1,0 +1,67 @@
+"""Which of several to take where each launch gave each a cost: the one of least mean cost, the chance that it is the
+best, and what is lost if it is not.
+
+The means that there may be in truth are drawn from the multivariate t distribution around those seen: what remains of
+them under normal noise and no opinion beforehand (Gelman et al., Bayesian Data Analysis, section 3.6). A bootstrap
+over so few launches sees too little spread: of two that differ by 1 %, what was lost exceeded its worst of 20 cases in
+one of eight.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from photofinish.stats import paired, student
+from photofinish.values import Estimate
+
+DRAWS = 4000
+LEVEL = 0.95
+FEWEST = 3  # launches: of two the expected regret has no end
+
+Costs = Mapping[str, Mapping[int, float]]  # {contender: {launch: cost}}
+
+
+@dataclass(frozen=True)
+class Option:
+    """What one contender costs (mean over launches, with its t interval); the chance that it is the best of all; and
+    its regret: what it costs more than whichever is, as a share of the least cost seen, expected and in the worst of 20
+    cases. Fewer than three launches tell neither: None."""
+
+    contender: str
+    cost: Estimate
+    chance: float | None = None
+    regret: float | None = None
+    worst_regret: float | None = None
+
+
+def options(costs: Costs) -> tuple[Option, ...]:
+    """The cheapest first, from the launches that all share. Empty where no launch has them all."""
+    launches = sorted(set.intersection(*(set(each) for each in costs.values()))) if costs else []
+    if not launches:
+        return ()
+    table = np.array([[costs[name][launch] for name in costs] for launch in launches])
+    risks = _risks(table) if len(launches) >= FEWEST else [(None, None, None)] * len(costs)
+    found = [Option(name, _estimate(table[:, i]), *risks[i]) for i, name in enumerate(costs)]
+    return tuple(sorted(found, key=lambda each: each.cost.value))
+
+
+def _risks(table: np.ndarray) -> list[tuple[float | None, float | None, float | None]]:
+    """(chance, regret, worst regret) of each column; rows are launches."""
+    count = len(table)
+    seen = table.mean(axis=0)
+    generator = np.random.default_rng(0)
+    normal = generator.standard_normal((DRAWS, count)) @ (table - seen) / np.sqrt(count * (count - 1))
+    means = seen + normal * np.sqrt((count - 1) / generator.chisquare(count - 1, (DRAWS, 1)))
+    regrets = (means - means.min(axis=1, keepdims=True)) / seen.min()
+    chances = np.bincount(means.argmin(axis=1), minlength=table.shape[1]) / DRAWS
+    worst = np.quantile(regrets, LEVEL, axis=0)
+    return [(float(chances[i]), float(regrets[:, i].mean()), float(worst[i])) for i in range(table.shape[1])]
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    if len(values) < 2:
+        return Estimate(float(values[0]), float(values[0]), float(values[0]), paired.POINT)
+    mean, error = student.mean_and_error(values)
+    reach = student.quantile((1 + LEVEL) / 2, len(values) - 1) * error
+    return Estimate(mean, max(0.0, mean - reach), mean + reach, LEVEL)

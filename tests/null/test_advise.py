@@ -1,0 +1,46 @@
+"""Advice on the fake framework: raced, repeated, read from the store, refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from photofinish import advise_run
+from photofinish.advise import HELD
+from photofinish.advise.goals import Goal
+from photofinish.stats import plan
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+FAST, SLOW = "fake:steady[noise=0.001]", "fake:steady[noise=0.001,step=0.02]"
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+    monkeypatch.setattr(advise_run, "LAUNCHES", 2)
+
+
+def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_path: Path) -> None:
+    found = advise_run.run(MODEL, Goal("throughput"), (SLOW, FAST), batch=8, launches=3, store=tmp_path / "store")
+    assert found.chosen is not None and found.chosen.contender == FAST and found.held == HELD
+    assert found.gain == pytest.approx(2, rel=0.02)
+    first = found.result.race.id
+    again = command("advise", "--from", first, "--goal", "throughput", "--store", "store", "--json")
+    told = json.loads(again.out)
+    assert again.code == 0 and told["take"] == FAST and told["repeated"] is None and told["race"] == first
+    shown = command("advise", "--from", first, "--goal", "job", "--steps", "10", "--per-hour", "2", "--store", "store")
+    assert shown.code == 0 and "TAKE" in shown.out and "Money" in shown.out
+    nobody = command("advise", "--from", first, "--goal", "energy", "--store", "store")
+    assert nobody.code == 1 and "NO ADVICE" in nobody.out
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    (("--goal", "fastest"), "goal"), (("--goal", "job"), "--steps 50000"),
+    (("--goal", "memory", "--steps", "5"), "has a length"), (("--goal", "memory", "--keep", "torhc"), "torch"),
+    (("--goal", "memory", "--from", "last"), "a race in the store")])
+def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
+    refused = command("advise", MODEL, *asked)
+    assert refused.code == 2 and said in refused.err
