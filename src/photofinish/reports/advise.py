@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from photofinish.advise import HELD, Advice
+from photofinish.advise import Advice
 from photofinish.advise.goals import GOALS
 from photofinish.render.document import (
     Banner,
@@ -75,8 +75,8 @@ def sentence(advice: Advice) -> Text:
                   Quantity(chosen.cost.value, goal.hint), *_of(advice))
     if advice.gain is None:
         return (*text, ", the only one left.")
-    return (*text, ", ", Span(f"{advice.gain:.2f}{TIMES}", "strong"), " less than the runner-up, ",
-            contender(advice.options[1].contender), *_chance(chosen), ".")
+    return (*text, ". The runner-up, ", contender(advice.options[1].contender), ", takes ",
+            Span(f"{advice.gain:.2f}{TIMES}", "strong"), " as much", *_chance(chosen), ".")
 
 
 def _chance(chosen: Option) -> Text:
@@ -107,13 +107,13 @@ def _details(advice: Advice) -> Iterator[Text]:
         yield _turn(turn)
     for framework, (best, usual) in advice.within.items():
         gain = usual.cost.value / best.cost.value
-        yield (f"If you stay with {framework}: ", contender(best.contender), " takes ",
-               Span(f"{gain:.2f}{TIMES}", "strong"), " less than ", contender(usual.contender), ".")
+        yield (f"If you stay with {framework}: ", contender(best.contender), " takes the least, ",
+               contender(usual.contender), " ", Span(f"{gain:.2f}{TIMES}", "strong"), " as much.")
     if advice.held:
-        seen = advice.observed_regret
+        lost: Text = (Quantity(advice.observed_regret, "percent"), " more than") if advice.observed_regret else \
+            ("no more than",)
         yield ("Raced again on fresh launches, the first two alone, it ", Span(advice.held.lower(), "strong"),
-               ": it cost ", Quantity(seen, "percent"), " more than the runner-up." if advice.held != HELD or seen
-               else " more than the runner-up, which is nothing.")
+               ": it cost ", *lost, " the runner-up.")
 
 
 def _turn(turn: BreakEven) -> Text:
@@ -128,7 +128,7 @@ def _turn(turn: BreakEven) -> Text:
 def _table(advice: Advice) -> Table:
     goal = advice.goal
     columns = (Column("Contender", "contender"), Column(goal.what.capitalize(), goal.hint),
-               *((Column("Money", "count"),) if _priced(advice) else ()), Column("Over the first", "ratio"),
+               *((Column("Money", "number"),) if _priced(advice) else ()), Column("Over the first", "ratio"),
                Column("Best with chance", "percent"), Column("Expected regret", "percent"),
                Column("Worst of 20", "percent"))
     return Table("options", columns, tuple(_row(advice, each) for each in advice.options))
