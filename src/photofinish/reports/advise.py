@@ -82,7 +82,7 @@ def sentence(advice: Advice) -> Text:
 def _chance(chosen: Option) -> Text:
     if chosen.chance is None:
         return (" (so few launches do not tell how surely)",)
-    return "; it is the best with a chance of ", Quantity(chosen.chance, "percent")
+    return "; the chance that the first is the best is ", Quantity(chosen.chance, "percent")
 
 
 def _of(advice: Advice) -> Text:
