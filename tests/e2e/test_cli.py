@@ -160,6 +160,15 @@ def test_reading_leaves_no_trace(command: Command, tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
+    (before,) = json.loads(command("claims", "C7", "--json").out)
+    assert before["judgement"] == "NOT YET RUN" and "--check" in before["why"]
+    checked = command("claims", "c7", "--check", "--json").out
+    jsonschema.validate(json.loads(checked), schema("claims"))
+    assert json.loads(checked)[0]["judgement"] == "MIXED"
+    assert command("claims", "C7", "--json").out == checked
+
+
 def test_what_is_no_store_is_told_apart_from_a_full_disk(command: Command, tmp_path: Path) -> None:
     (tmp_path / ".photofinish").mkdir()
     (tmp_path / ".photofinish" / "photofinish.sqlite").write_text("not a database, but long enough for a header")

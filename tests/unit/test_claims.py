@@ -1,5 +1,6 @@
 """Judgements follow from what the store holds, and from nothing else."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,6 +191,12 @@ def test_what_programs_see_is_kept_and_judged(codes: list[str], otherwise: str, 
     found = judge(asked, (), store.observations(programs.key(asked)))
     assert found.word == word
     assert "no_such_package" not in codes[-1] or "no_such_package" in found.why
+
+
+def test_a_store_of_before_there_were_programs_can_be_read(tmp_path: Path) -> None:
+    with sqlite3.connect(Store(tmp_path).path) as connection:
+        connection.execute("DROP TABLE observation")
+    assert Store(tmp_path, only_read=True).observations("C7") == ()
 
 
 def test_another_program_has_seen_nothing_yet() -> None:

@@ -61,7 +61,7 @@ def _run(claim: Claim) -> tuple[Observation, ...]:
 def _ran(contender: str, code: str) -> list[Observation]:
     home = resolve(Contender.parse(contender))
     if not isinstance(home, Environment):
-        return [Observation(contender, failure=home.reason)]
+        return [Observation(contender, failure=f"{home.reason} ({home.cure})")]
     where = f"{contender} {home.version}"
     with tempfile.TemporaryDirectory() as folder:
         try:

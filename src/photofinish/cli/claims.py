@@ -42,9 +42,11 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     def races(study: str) -> list[Settled]:
         return study_run.outcome(find(study, scale), store) if study else []
 
-    kept, asked = study_run.open_store(store), claims.chosen(ids)
+    asked = claims.chosen(ids)
+    kept = study_run.open_store(store, only_read=not check)
     for each in asked if check else ():
         if each.test in programs.OBSERVERS:
+            click.echo(f"{each.id}: looking", err=True)
             kept.keep_observations(programs.key(each), programs.observe(each))
     found = [claims.judge(each, races(each.study), kept.observations(programs.key(each))) for each in asked]
     present.documents([report.document(found)], chosen, full=bool(ids),

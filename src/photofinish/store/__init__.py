@@ -176,7 +176,9 @@ class Store:
     def observations(self, key: str) -> tuple[Observation, ...]:
         """What programs have seen that decide the claim of that key; () if they have not been run."""
         with self._connection() as connection:
-            row = connection.execute("SELECT body FROM observation WHERE key = ?", (key,)).fetchone()
+            # A store that was made before there were any has no such table, and reading makes none.
+            there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'observation'").fetchone()
+            row = there and connection.execute("SELECT body FROM observation WHERE key = ?", (key,)).fetchone()
         return () if row is None else tuple(from_json(Observation, each) for each in json.loads(row[0]))
 
     def keep_observations(self, key: str, seen: Sequence[Observation]) -> None:
