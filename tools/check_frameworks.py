@@ -13,7 +13,8 @@ from pathlib import Path
 from photofinish.environments.headers import FOLDER, read_header
 
 PACKAGE = FOLDER.parent
-LOADED = {"shipped", "pipeline", "model"}  # files of a part that its frameworks import when they are there themselves
+# Files of a part that its frameworks import when they are there themselves.
+LOADED = {"shipped", "pipeline", "model", "exporter"}
 SHARED = "_common"
 BUILT_ON = {("fake", "numpy")}  # the fake framework runs on the reference
 

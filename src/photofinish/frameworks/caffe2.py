@@ -11,6 +11,7 @@
 # disk = "1.2 GB"
 # devices = ["cpu"]
 # options = {}
+# layers = "_torch.exported"
 # ///
 """Caffe2 as the studies of 2018 and 2019 deployed with it: the module that _torch/ prints, exported from PyTorch 1.0.0
 by ONNX, and run by Caffe2, which comes with that PyTorch. It trains nothing here.
@@ -33,6 +34,7 @@ from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._common.engine import Engine
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._torch import model
+from photofinish.frameworks._torch.exporter import mend
 from photofinish.frameworks._torch.model import Exportable
 from photofinish.frameworks._torch.since import fill
 from photofinish.frameworks._torch.source import native_source
@@ -40,14 +42,20 @@ from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 
+_infer = onnx.shape_inference.infer_shapes
 
-def _flatten(x: Any, start: int = 0) -> Any:
-    """As torch.flatten, which PyTorch 1.0.0 does not export."""
-    return x.view([int(size) for size in x.shape[:start]] + [-1])
+
+def _inferred(model: Any) -> Any:
+    """With the shapes that ONNX 1.3.0 tells; it takes the product of two lookups for a scalar."""
+    try:
+        return _infer(model)
+    except RuntimeError:
+        return model
 
 
 fill(torch)
-torch.flatten = _flatten
+mend()
+onnx.shape_inference.infer_shapes = _inferred
 
 
 class Present(torch.nn.Module):  # type: ignore[misc]
@@ -95,7 +103,12 @@ class Contestant(Engine):
         except (AssertionError, RuntimeError) as error:  # the exporter asserts, too
             raise Unsupported("PyTorch {} does not export it to ONNX: {}".format(
                 torch.__version__, str(error).split("\n")[0])) from error
-        return backend.prepare(onnx.load_model_from_string(file.getvalue()))
+        try:
+            return backend.prepare(onnx.load_model_from_string(file.getvalue()))
+        except RuntimeError as error:
+            if "ONNX conversion failed" not in str(error):
+                raise
+            raise Unsupported("Caffe2 does not take what PyTorch {} exports of it".format(torch.__version__)) from error
 
     def hold(self, arrays: Arrays) -> List[np.ndarray]:
         """Integers as PyTorch's indices, masks as what it took for them then."""

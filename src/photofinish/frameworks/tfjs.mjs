@@ -16,8 +16,8 @@
  * optimizers.
  *
  * The backend runs one thread in Node.js, whatever is asked for, and keeps denormals: WebAssembly has no other way.
- * It lacks a kernel for the gradient of a convolution's weight, which is made of products here, and some for training
- * of other layers: a step that needs one is unsupported.
+ * It lacks kernels for the gradients of convolutions' weights, of depthwise convolutions and of tables, which are made
+ * of products here.
  */
 
 import { Unsupported, chosen } from "../node/contract.mjs";
@@ -72,7 +72,7 @@ export class Contestant {
   }
 
   infer(batch) {
-    return this.kept(supported(() => tf.tidy(() => this.outputs(forward(this.graph, batch, this.weights, {})))));
+    return this.kept(tf.tidy(() => this.outputs(forward(this.graph, batch, this.weights, {}))));
   }
 
   trainStep(batch) {
@@ -131,7 +131,7 @@ export class Contestant {
   /** Native weights: their layouts follow from a run on a sample of zeros. */
   made(arrays) {
     const weights = new Weights(arrays);
-    supported(() => tf.tidy(() => { forward(this.graph, this.sample(), weights, { training: Boolean(this.rule) }); }));
+    tf.tidy(() => { forward(this.graph, this.sample(), weights, { training: Boolean(this.rule) }); });
     return weights;
   }
 
@@ -156,11 +156,11 @@ export class Contestant {
   /** The loss and its gradients by the names of variables; zeros for what it does not hang on. */
   backward(batch, { updating = false, seen = () => {} }) {
     const variables = this.variables();
-    const { value, grads } = supported(() => tf.variableGrads(() => {
+    const { value, grads } = tf.variableGrads(() => {
       const tensors = forward(this.graph, batch, this.weights, { training: true, updating });
       seen(tensors);
       return trainingLoss(this.graph, tensors, batch);
-    }, variables));
+    }, variables);
     for (const variable of variables) grads[variable.name] ??= tf.zerosLike(variable);
     return { value, grads };
   }
@@ -171,19 +171,5 @@ export class Contestant {
     tf.dispose(this.last);
     this.last = tensors;
     return handle;
-  }
-}
-
-const LACKING = /Kernel '(\w+)' not registered|gradient function not found for (\w+)|dilation rates greater than 1/;
-
-/** Runs what the backend may have no kernel for. Throws Unsupported, naming it. */
-function supported(run) {
-  try {
-    return run();
-  } catch (error) {
-    const found = LACKING.exec(error.message);
-    if (!found) throw error;
-    if (found[1]) throw new Unsupported(`the WebAssembly backend has no kernel ${found[1]}`);
-    throw new Unsupported(`TensorFlow.js has no gradient of ${found[2] ?? "a dilated convolution"}`);
   }
 }

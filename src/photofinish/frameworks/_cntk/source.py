@@ -6,7 +6,7 @@ The objects have the graph's own names. Needs no CNTK: see ../cntk.py for what r
 from typing import List
 
 from photofinish.frameworks._cntk.native import native_name, native_path, paths
-from photofinish.frameworks._common.classes import ClassWriter, module
+from photofinish.frameworks._common.classes import ClassWriter, module, shared
 from photofinish.frameworks._common.families import gathered
 from photofinish.graph import Graph
 
@@ -31,9 +31,7 @@ class LayerWriter(ClassWriter):
         return native_name(name)
 
     def ties(self) -> List[str]:
-        found = paths(self.graph)
-        return ["self.{}.{} = self.{}".format(native_path(node.name), own, found["parameter/" + shared])
-                for node in self.graph.nodes for own, shared in node.parameters if shared != node.name + "." + own]
+        return shared(self.graph, native_path, paths(self.graph))
 
 
 IMPORTS = (("C.", "import cntk as C"), ("np.", "import numpy as np"))

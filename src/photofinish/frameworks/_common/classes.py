@@ -98,6 +98,12 @@ class ClassWriter(Writer):
         return Forward(steps, inputs, outputs, self.training).lines
 
 
+def shared(graph: Graph, path: Callable[[str], str], held: Dict[str, str]) -> List[str]:
+    """The statements that share weights by name: `path` gives a node's attribute, `held` that of "parameter/<name>"."""
+    return ["self.{}.{} = self.{}".format(path(node.name), own, held["parameter/" + name])
+            for node in graph.nodes for own, name in node.parameters if name != node.name + "." + own]
+
+
 def training_loss(graph: Graph, losses: Dict[type, Callable[..., str]], spell: Callable[[str], str],
                   shown: str = "{}") -> str:
     """The function training_loss of a model and a batch: forward and loss together, so that both are compiled together.

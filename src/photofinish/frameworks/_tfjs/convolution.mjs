@@ -22,7 +22,7 @@ function convolved(use, tensor, { kernel, stride, padding, dilation, groups, cha
     const weight = use.variable("weight", { view: [groups, channels / groups, ...kernel], axes: [2, 3, 0, 1] });
     if (stride[0] === stride[1]) return tf.depthwiseConv2d(tensor, weight, stride, pads, "NHWC", dilation);
     const every = tf.depthwiseConv2d(tensor, weight, 1, pads, "NHWC", dilation); // the operation knows one stride
-    return tf.stridedSlice(every, [0, 0, 0, 0], every.shape, [1, ...stride, 1]);
+    return tf.avgPool(every, 1, stride, "valid");
   }
   const weight = use.variable("weight", { view: [channels, inputs / groups, ...kernel], axes: [2, 3, 1, 0] });
   const one = (image, filter) => tf.conv2d(image, filter, stride, pads, "NHWC", dilation);
@@ -49,4 +49,9 @@ function sequence(use, x) {
   return biased(use, x, tf.squeeze(image, [1]));
 }
 
+/** What a rule cannot make, and why. */
+export const LACKS = {
+  Conv: ({ dilation }, training) => training && Math.max(...dilation) > 1
+    && "TensorFlow.js has no gradient of a dilated convolution",
+};
 export const RULES = { Conv: conv, ConvTranspose: transposed, SequenceConv: sequence };

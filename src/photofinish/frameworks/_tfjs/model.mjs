@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { Unsupported } from "../../node/contract.mjs";
-import { LOSSES, RULES } from "./table.mjs";
+import { LACKS, LOSSES, RULES } from "./table.mjs";
 import { tf } from "./tf.mjs";
 import { Layout } from "./weights.mjs";
 
@@ -33,11 +33,13 @@ class Use {
   }
 }
 
-/** Throws Unsupported, naming the layer, if a rule is missing. */
+/** Throws Unsupported, naming the layer, if a rule is missing or cannot make it. */
 export function checked(graph, training) {
-  for (const { name, layer: { kind, body }, training_only: only } of graph.nodes) {
+  for (const { name, layer, training_only: only } of graph.nodes) {
     if (only && !training) continue;
-    if (!(kind in RULES)) throw new Unsupported(`${name} (${kind}): ${reason(kind)}`);
+    const { kind, body } = layer;
+    const why = kind in RULES ? LACKS[kind]?.(layer, training) : reason(kind);
+    if (why) throw new Unsupported(`${name} (${kind}): ${why}`);
     if (body) checked(body.graph, training);
   }
   for (const { layer: { kind } } of training ? graph.losses : []) {

@@ -1,6 +1,5 @@
 /** Normalisations over the last axis, where the channels are. */
 
-import { Unsupported } from "../../node/contract.mjs";
 import { featureWise } from "./arithmetic.mjs";
 import { tf } from "./tf.mjs";
 
@@ -35,8 +34,10 @@ function layerNorm(use, x) {
 }
 
 function localResponseNorm({ layer: { size, alpha, beta, bias } }, x) {
-  if (size % 2 === 0) throw new Unsupported("LocalResponseNorm: an even number of channels has no form here");
   return x.with(tf.localResponseNormalization(x.tensor, (size - 1) / 2, bias, alpha / size, beta));
 }
 
+export const LACKS = {
+  LocalResponseNorm: ({ size }) => size % 2 === 0 && "an even number of channels has no form here",
+};
 export const RULES = { BatchNorm: batchNorm, LayerNorm: layerNorm, LocalResponseNorm: localResponseNorm };

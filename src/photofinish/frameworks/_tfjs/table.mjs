@@ -10,6 +10,8 @@ import * as normalisation from "./normalisation.mjs";
 import * as pooling from "./pooling.mjs";
 import * as recurrent from "./recurrent.mjs";
 
-export const RULES = Object.assign({}, ...[activation, arithmetic, attention, convolution, dense, normalisation,
-  pooling, recurrent].map((family) => family.RULES));
+const FAMILIES = [activation, arithmetic, attention, convolution, dense, normalisation, pooling, recurrent];
+
+export const [RULES, LACKS] = ["RULES", "LACKS"].map((table) => Object.assign({}, ...FAMILIES.map(
+  (family) => family[table])));
 export const { LOSSES } = losses;

@@ -12,8 +12,9 @@ export async function start() {
   await tf.setBackend("wasm");
   await tf.ready();
   if (tf.getKernel("Conv2DBackpropFilter", "wasm")) return;
-  tf.registerKernel({ kernelName: "Conv2DBackpropFilter", backendName: "wasm", kernelFunc: weightGradient });
-  tf.registerKernel({ kernelName: "UnsortedSegmentSum", backendName: "wasm", kernelFunc: segmentSum });
+  for (const [kernelName, kernelFunc] of Object.entries(LACKING)) {
+    tf.registerKernel({ kernelName, backendName: "wasm", kernelFunc });
+  }
   const own = tf.getKernel("MaxPoolGrad", "wasm");
   tf.unregisterKernel("MaxPoolGrad", "wasm");
   tf.registerKernel({ ...own, kernelFunc: (call) => poolGradient(call, own.kernelFunc) });
@@ -42,6 +43,37 @@ function weightGradient({ inputs: { x, dy }, attrs: { strides, pad, dimRoundingM
     const products = places(info).map(([row, column]) => tf.matMul(
       tf.reshape(seen(image, info, row, column), [-1, info.inChannels]), arrived, true));
     return tf.reshape(tf.stack(products), filterShape);
+  });
+}
+
+/** The same of a depthwise convolution, each of whose products is one channel's. */
+function depthwiseWeightGradient({ inputs: { x, dy }, attrs: { strides, pad, dimRoundingMode, filterShape } }) {
+  const info = tf.backend_util.computeConv2DInfo(x.shape, filterShape, strides, 1, pad, dimRoundingMode, true);
+  const { top, bottom, left, right } = info.padInfo;
+  return tf.tidy(() => {
+    const image = tf.pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]]);
+    const arrived = tf.reshape(dy, [-1, ...filterShape.slice(2)]);
+    const products = places(info).map(([row, column]) => tf.sum(tf.mul(
+      tf.reshape(seen(image, info, row, column), [-1, info.inChannels, 1]), arrived), 0));
+    return tf.reshape(tf.stack(products), filterShape);
+  });
+}
+
+/** The gradient of its input: for each place of the kernel what arrived times the weight there, at the place. */
+function depthwiseInputGradient({ inputs: { dy, filter }, attrs: { strides, pad, dimRoundingMode, inputShape } }) {
+  const info = tf.backend_util.computeConv2DInfo(inputShape, filter.shape, strides, 1, pad, dimRoundingMode, true);
+  const { top, bottom, left, right } = info.padInfo;
+  const padded = { ...info, inHeight: info.inHeight + top + bottom, inWidth: info.inWidth + left + right };
+  const [, , channels, multiple] = filter.shape;
+  return tf.tidy(() => {
+    const arrived = tf.reshape(dy, [-1, channels, multiple]);
+    const shape = [info.batchSize, info.outHeight, info.outWidth, channels];
+    const total = places(info).map(([row, column]) => {
+      const weight = tf.reshape(tf.slice(filter, [row, column, 0, 0], [1, 1, channels, multiple]),
+        [1, channels, multiple]);
+      return spread(tf.reshape(tf.sum(tf.mul(arrived, weight), 2), shape), padded, row, column);
+    }).reduce((sum, each) => tf.add(sum, each));
+    return tf.slice(total, [0, top, left, 0], inputShape);
   });
 }
 
@@ -90,3 +122,10 @@ function spread(values, { batchSize, outHeight, outWidth, strideHeight, strideWi
   const kept = tf.slice(down, [0, 0, 0, 0], [batchSize, height, width, inChannels]);
   return tf.pad(kept, [[0, 0], [row, inHeight - height - row], [column, inWidth - width - column], [0, 0]]);
 }
+
+const LACKING = {
+  Conv2DBackpropFilter: weightGradient,
+  DepthwiseConv2dNativeBackpropFilter: depthwiseWeightGradient,
+  DepthwiseConv2dNativeBackpropInput: depthwiseInputGradient,
+  UnsortedSegmentSum: segmentSum,
+};

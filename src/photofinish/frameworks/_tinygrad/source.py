@@ -6,7 +6,7 @@ The objects have the graph's own names. Needs no tinygrad: see ../tinygrad.py fo
 import re
 from typing import Dict, List, Sequence
 
-from photofinish.frameworks._common.classes import ClassWriter, module
+from photofinish.frameworks._common.classes import ClassWriter, module, shared
 from photofinish.frameworks._common.families import gathered
 from photofinish.frameworks._tinygrad.native import native_name
 from photofinish.frameworks._tinygrad.weights import native_path, paths
@@ -33,9 +33,7 @@ class ObjectWriter(ClassWriter):
         return native_name(name)
 
     def ties(self) -> List[str]:
-        found = paths(self.graph)
-        return ["self.{}.{} = self.{}".format(native_path(node.name), own, found["parameter/" + shared])
-                for node in self.graph.nodes for own, shared in node.parameters if shared != node.name + "." + own]
+        return shared(self.graph, native_path, paths(self.graph))
 
     def _class(self, nodes: Sequence[Node], inputs: Dict[str, str], outputs: Sequence[str], depth: int,
                ties: Sequence[str] = (), method: str = "__call__") -> str:

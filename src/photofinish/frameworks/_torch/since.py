@@ -83,6 +83,17 @@ def _layer_norm(torch: Any) -> Any:
     return LayerNorm
 
 
+def _reset_parameters(torch: Any) -> Any:
+    own = torch.nn.modules.batchnorm._BatchNorm.reset_parameters
+
+    def reset_parameters(self: Any) -> None:
+        """Scales are one at first, not random: those that a layer lacks stay so."""
+        own(self)
+        if self.affine:
+            torch.nn.init.ones_(self.weight)
+    return reset_parameters
+
+
 def _register_buffer(torch: Any) -> Any:
     own = torch.nn.Module.register_buffer
     return lambda self, name, tensor, persistent=True: own(self, name, tensor)
@@ -104,6 +115,7 @@ NEWER = (
     Newer("nn.functional.scaled_dot_product_attention", (2, 0), _attention, (layers.Attention,),
           "products and a softmax, not one kernel"),
     Newer("nn.LayerNorm", (2, 1), _layer_norm),
+    Newer("nn.modules.batchnorm._BatchNorm.reset_parameters", (1, 2), _reset_parameters),
     Newer("nn.Module.register_buffer", (1, 6), _register_buffer),
     Newer("Tensor.unflatten", (1, 13), _unflatten),
     Newer("permute", (1, 9), lambda torch: lambda x, axes: x.permute(*axes)),
