@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,11 +19,13 @@ import jsonschema
 import pytest
 from rich.console import Console
 
+import factories
 from photofinish import environments, machine
 from photofinish.cli import options
 from photofinish.cli.live import Watcher
 from photofinish.models import all_models
 from photofinish.reports.json import schema
+from photofinish.store import Store
 from photofinish.values import Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -169,11 +172,30 @@ def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
     assert command("claims", "C7", "--json").out == checked
 
 
+def test_an_older_store_is_read_as_it_is(command: Command, tmp_path: Path) -> None:
+    store = Store(tmp_path / ".photofinish")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DROP TABLE settled")
+        connection.execute("PRAGMA journal_mode=DELETE")
+    before = store.path.read_bytes()
+    assert command("claims").code == 0
+    assert store.path.read_bytes() == before and [each.name for each in store.folder.iterdir()] == [store.path.name]
+
+
 def test_what_is_no_store_is_told_apart_from_a_full_disk(command: Command, tmp_path: Path) -> None:
     (tmp_path / ".photofinish").mkdir()
     (tmp_path / ".photofinish" / "photofinish.sqlite").write_text("not a database, but long enough for a header")
     for arguments in (["report"], ["race", "digits_cnn", "-c", FAKES]):
         refused(command(*arguments), "photofinish.sqlite is no store of photofinish", "--store")
+
+
+@pytest.mark.parametrize(("kind", "body"), [("blocks", "{}"), ("blocks", "{"), ("laps", "{}")])
+def test_a_record_that_is_not_understood_is_told(command: Command, tmp_path: Path, kind: str, body: str) -> None:
+    store = Store(tmp_path / ".photofinish")
+    store.begin(factories.race(), "session")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("INSERT INTO record (race, kind, body) VALUES (?, ?, ?)", (factories.race().id, kind, body))
+    refused(command("report"), "has a record that this version of photofinish does not understand", "--store")
 
 
 def test_a_gpu_that_is_not_there_is_told_before_anything_starts(command: Command) -> None:

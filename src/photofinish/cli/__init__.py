@@ -115,7 +115,7 @@ def explain(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, ModelError):
         return str(error), ""
     if isinstance(error, sqlite3.OperationalError):
-        return f"the store cannot be written: {error}", "make room there, or choose another with --store FOLDER"
+        return f"the store cannot be used: {error}", "make room there, or choose another with --store FOLDER"
     if isinstance(error, sqlite3.DatabaseError):
         return f"the store cannot be read: {error}", "move it away, or choose another with --store FOLDER"
     if isinstance(error, OSError) and error.errno in _NOT_OURS:

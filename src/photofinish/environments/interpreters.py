@@ -104,6 +104,14 @@ def discovered() -> tuple[Interpreter, ...]:
     return tuple(found.values())
 
 
+def _within(folder: Path, pattern: str) -> list[Path]:
+    """In the order of their names; none of a folder that is not there or may not be read."""
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        return []
+
+
 def _candidates() -> Iterator[Path]:
     home = Path.home()
     pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
@@ -111,10 +119,10 @@ def _candidates() -> Iterator[Path]:
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
     for folder in map(Path, os.environ.get("PATH", "").split(os.pathsep)):
         # A shim is a script that may start no Python at all.
-        if folder != pyenv / "shims" and folder.is_dir() and os.access(folder, os.R_OK):
-            yield from sorted(path for path in folder.iterdir() if _NAMES.fullmatch(path.name))
-    yield from sorted((pyenv / "versions").glob("*/bin/python"))
-    yield from sorted(uv.glob("*/bin/python3"))
+        if folder != pyenv / "shims":
+            yield from (path for path in _within(folder, "*") if _NAMES.fullmatch(path.name))
+    yield from _within(pyenv / "versions", "*/bin/python")
+    yield from _within(uv, "*/bin/python3")
     for prefix in _conda(home):
         yield from (path for path in [prefix / "bin" / "python"] if path.exists())
 
@@ -126,7 +134,7 @@ def _conda(home: Path) -> Iterator[Path]:
         roots.insert(0, Path(os.environ["CONDA_EXE"]).parent.parent)
     for root in dict.fromkeys(roots):
         yield root
-        yield from sorted((root / "envs").glob("*"))
+        yield from _within(root / "envs", "*")
     try:
         listed = (home / ".conda" / "environments.txt").read_text().split("\n")
     except OSError:

@@ -6,6 +6,7 @@ one). Each record is committed as it arrives, so that a later failure loses noth
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL,
 """
 FILE = "photofinish.sqlite"
 VERSION = 1
+_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (?P<name>\w+) (?P<columns>[^;]*)")
 _ELSEWHERE = "choose another folder with --store FOLDER"
 
 
@@ -89,16 +91,21 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         """A reader, too, writes beside a database in WAL mode; where it may not, the database is read as a file that
-        nobody changes."""
+        nobody changes. Tables that an older one lacks are empty for a reader."""
         if not self.only_read:
             return sqlite3.connect(self.path, timeout=30)
         if not self.path.exists() or not self.path.stat().st_size:
-            nothing = sqlite3.connect(":memory:")
-            nothing.executescript(SCHEMA)
-            return nothing
-        log = self.path.with_name(FILE + "-wal")
-        how = "mode=ro" if os.access(self.folder, os.W_OK) or log.exists() else "immutable=1"
-        return sqlite3.connect(f"{self.path.resolve().as_uri()}?{how}", timeout=30, uri=True)
+            address = ":memory:"
+        else:
+            log = self.path.with_name(FILE + "-wal")
+            how = "mode=ro" if os.access(self.folder, os.W_OK) or log.exists() else "immutable=1"
+            address = f"{self.path.resolve().as_uri()}?{how}"
+        connection = sqlite3.connect(address, timeout=30, uri=True)
+        there = {name for name, in connection.execute("SELECT name FROM sqlite_master")}
+        for found in _TABLE.finditer(SCHEMA):
+            if found["name"] not in there:
+                connection.execute(f"CREATE TEMP TABLE {found['name']} {found['columns']}")
+        return connection
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -108,6 +115,15 @@ class Store:
                 yield connection
         finally:
             connection.close()
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """What another version wrote, or a fault of the disk, is told as that."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UsageError(f"{self.path} has a record that this version of photofinish does not understand: {error}",
+                             f"read it with the version that wrote it, or {_ELSEWHERE}") from error
 
     def begin(self, race: Race, session: str) -> None:
         """Enters a race without records; `session` groups the races of one command."""
@@ -137,9 +153,10 @@ class Store:
         if head is None:
             raise UsageError(f"no race {race!r} in {self.path}", "see the ids with: photofinish report --list")
         records: dict[str, list[Any]] = {kind: [] for kind in KINDS}
-        for kind, body in rows:
-            records[kind].append(from_json(KINDS[kind], json.loads(body)))
-        race_value: Race = from_json(Race, json.loads(head[0]))
+        with self._understood():
+            for kind, body in rows:
+                records[kind].append(from_json(KINDS[kind], json.loads(body)))
+            race_value: Race = from_json(Race, json.loads(head[0]))
         fields: dict[str, Any] = {kind: tuple(found) for kind, found in records.items()}
         return replace(race_value, **fields)
 
@@ -156,7 +173,8 @@ class Store:
         """A certificate earned before under the same key (graph, adapter, versions, machine)."""
         with self._connection() as connection:
             row = connection.execute("SELECT body FROM certificate WHERE key = ?", (key,)).fetchone()
-        return None if row is None else from_json(Certificate, json.loads(row[0]))
+        with self._understood():
+            return None if row is None else from_json(Certificate, json.loads(row[0]))
 
     def keep_certificate(self, key: str, certificate: Certificate) -> None:
         with self._connection() as connection:
@@ -167,7 +185,8 @@ class Store:
         """What a search for a largest batch has tried so far under the same key, in that order."""
         with self._connection() as connection:
             row = connection.execute("SELECT body FROM trials WHERE key = ?", (key,)).fetchone()
-        return () if row is None else tuple(from_json(Trial, each) for each in json.loads(row[0]))
+        with self._understood():
+            return () if row is None else tuple(from_json(Trial, each) for each in json.loads(row[0]))
 
     def keep_trials(self, key: str, trials: Sequence[Trial]) -> None:
         with self._connection() as connection:
@@ -176,10 +195,9 @@ class Store:
     def observations(self, key: str) -> tuple[Observation, ...]:
         """What programs have seen that decide the claim of that key; () if they have not been run."""
         with self._connection() as connection:
-            # A store that was made before there were any has no such table, and reading makes none.
-            there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'observation'").fetchone()
-            row = there and connection.execute("SELECT body FROM observation WHERE key = ?", (key,)).fetchone()
-        return () if row is None else tuple(from_json(Observation, each) for each in json.loads(row[0]))
+            row = connection.execute("SELECT body FROM observation WHERE key = ?", (key,)).fetchone()
+        with self._understood():
+            return () if row is None else tuple(from_json(Observation, each) for each in json.loads(row[0]))
 
     def keep_observations(self, key: str, seen: Sequence[Observation]) -> None:
         with self._connection() as connection:
