@@ -29,3 +29,8 @@ def test_what_is_normalised_over_the_batch_is_never_proven_on_less() -> None:
     stateful = course("gcn_cora", 1)
     stateful.graph = find("resnet18").small()
     assert Reference(stateful, None, 1)._batch() == LEAST_BATCH
+
+
+def test_what_several_processes_share_is_divided_evenly() -> None:
+    alone = Reference(course("digits_cnn", 2), None, 1)
+    assert alone._batch(3) % 3 == 0 and alone._batch(3) >= LEAST_BATCH

@@ -90,7 +90,7 @@ class Reference:
         """Into how many parts each batch is divided: as many as there are processes, where it makes a difference."""
         return world if self.of_each else 1
 
-    def _batch(self, world: int) -> int:
+    def _batch(self, world: int = 1) -> int:
         """How many samples a proof takes: fewer than usual where a sample is so large (a whole graph of nodes) that the
         model's own batch has fewer, and nothing is normalised over the batch; as many for each process where something
         is."""
