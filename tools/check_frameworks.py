@@ -27,10 +27,12 @@ def allowed() -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=None)
 def drivers() -> dict[str, str]:
-    """The room of a file that drives old versions of a framework, or a strategy of it -> the framework's module."""
+    """The room of a file that drives old versions of a framework, or a strategy of it (or what these have in common)
+    -> the framework's module."""
     headers = {path.stem: read_header(path) for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
     named = [(name, each.driver) for name, info in headers.items() for each in info.recipes if each.driver]
     named += [(name, info.driver_of("", each)) for name, info in headers.items() for each in info.strategies]
+    named += [(name, f"_{name}.rank") for name, info in headers.items() if info.strategies]
     return {"frameworks/" + driver.replace(".", "/"): name for name, driver in named}
 
 

@@ -62,7 +62,7 @@ def test_two_processes_are_one_contender_that_takes_turns_with_the_others(tmp_pa
     first, second = (each.groups for each in result.race.launches)
     assert set(first) == {(ONE,), (TWO,)} and second == first[::-1]
     assert cores[0] and cores[1] and not cores[0] & cores[1]
-    assert "it is compared with them launch by launch" in " ".join(str(api.Outcome([result])).split())
+    assert "launches took turns with theirs" in " ".join(str(api.Outcome([result])).split())
     assert scalings(result.race) == ()  # ONE has the threads of both
     assert all(each.passed and each.slices == 1 for each in result.race.certificates)
 

@@ -22,6 +22,8 @@
 # cudagraphs = "seconds"
 # [tool.photofinish.strategies]
 # ddp = { modes = ["eager"], devices = ["cpu"] }
+# fsdp2 = { modes = ["eager"], devices = ["cpu"] }
+# zero = { modes = ["eager"], devices = ["cpu"] }
 # [[tool.photofinish.recipes]]
 # version = "<1.4"
 # python = ">=3.6,<3.7"

@@ -68,8 +68,8 @@ def _alternating(result: Result) -> Text:
     alone = [each.contender for each in timed(result) if Contender.parse(each.contender).strategy]
     if not alone or len(timed(result)) < 2:
         return ()
-    return (*listed([contender(name) for name in alone]), " cannot be stopped while others run: its launches took "
-            "turns with theirs, and it is compared with them launch by launch.")
+    return (*listed([contender(name) for name in alone]), " cannot be stopped while others run: launches took "
+            "turns with theirs, and are compared one by one.")
 
 
 def table(result: Result) -> Table:
