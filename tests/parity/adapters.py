@@ -10,7 +10,9 @@ from photofinish.frameworks import Arrays, Contestant, Setup
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import SoftmaxCrossEntropy, Spec
+from photofinish.measure import probes
 from photofinish.optimizers import SGD, Optimizer
+from photofinish.referee import audit
 from photofinish.vocabulary import batch_norm, block, conv, flatten, linear, max_pool, relu
 
 BATCH = 4
@@ -79,6 +81,17 @@ class Adapter:
         assert ours.get()["step"] == 10
         assert_near(ours.get(), expected)
         assert_near(ours.read(ours.infer(batch)), exact.read(exact.infer(same)))
+
+    def assert_coarser_products(self, mode: str, form: str) -> None:
+        """Products lose the bits that the format lacks; what is learned and what comes out stay in float32."""
+        (ours, batch), (exact, same) = self.built(SMALL, mode, precision="float32"), reference(SMALL)
+        for primitive in ("matmul", "conv"):
+            assert audit._precision(probes.precision(ours, primitive)) == form
+        loss, expected = (each.gradients(given)["loss"] for each, given in ((ours, batch), (exact, same)))
+        assert 1e-5 < abs(loss / expected - 1) < 0.1
+        assert {values.dtype for values in ours.read(ours.infer(batch)).values()} == {np.dtype("float32")}
+        ours.train_step(batch)
+        assert {values.dtype for name, values in ours.get().items() if name != "step"} == {np.dtype("float32")}
 
 
 def reference(graph: Graph, optimizer: Optimizer | None = SGD()) -> tuple[Any, Any]:  # noqa: B008

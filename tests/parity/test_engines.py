@@ -157,6 +157,18 @@ def test_the_probe_sees_the_bfloat16_that_openvino_takes_by_itself(primitive: st
     assert ["bf16" in each.evidence()["precisions"] for each in both.values()] == [True, False]
 
 
+def test_openvino_computes_in_the_format_asked_for_or_refuses() -> None:
+    """What the CPU has not it would not compute in, and say nothing."""
+    able = set_up("openvino").core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")  # type: ignore[attr-defined]
+    for mode, needed, form in (("bf16", "BF16", "bfloat16"), ("fp16", "FP16", "float16")):
+        if needed in able:
+            contestant = built(set_up("openvino", mode))
+            assert [audit._precision(probes.precision(contestant, each)) for each in ("matmul", "conv")] == [form] * 2
+        else:
+            with pytest.raises(Unsupported, match=f"no {needed} on this CPU: it has"):
+                set_up("openvino", mode)
+
+
 PINNED = """
 import os, sys
 core = min(os.sched_getaffinity(0))

@@ -56,6 +56,10 @@ def test_ten_steps_in_double_precision_are_numpys(mode: str, optimizer: Optimize
     ADAPTER.assert_same_steps(mode, optimizer)
 
 
+def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32() -> None:
+    ADAPTER.assert_coarser_products("bf16", "bfloat16")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_one_compilation_serves_however_often_state_is_loaded_and_its_buffers_are_donated(mode: str) -> None:
     contestant, batch = built(SMALL, mode, Adam(), precision="float32")

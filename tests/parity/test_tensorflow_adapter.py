@@ -282,6 +282,15 @@ def test_what_cannot_be_had_is_refused(setup: Setup) -> None:
         Contestant(setup)
 
 
+def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32() -> None:
+    ADAPTER.assert_coarser_products("bf16", "bfloat16")
+    contestant, batch = built(SMALL, "bf16", precision="float32")
+    contestant.infer(batch)
+    assert contestant.evidence()["infer"]["policies"] == ["float32", "mixed_bfloat16"]  # the first of the last layer
+    exact, _ = built(SMALL, "graph", precision="float32")
+    assert {each.compute_dtype for each in exact.model.layers} == {"float32"}  # the policy is gone with its model
+
+
 def test_a_layer_that_cannot_be_had_is_named() -> None:
     step = record(lambda carry, x: (relu(carry + x),) * 2, {"carry": Spec("TC", (2, 3)), "x": Spec("TC", (2, 3))})
     graph = record(lambda carry, x: scan(step, carry, x, name="walk"),

@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from parity.adapters import Adapter  # noqa: E402
 from photofinish import data, models, weights  # noqa: E402
 from photofinish.frameworks import Setup, Unsupported, native_source  # noqa: E402
 from photofinish.frameworks._torch.weights import native_path  # noqa: E402
@@ -20,9 +21,8 @@ from photofinish.frameworks.numpy import Contestant as Reference  # noqa: E402
 from photofinish.frameworks.torch import Contestant  # noqa: E402
 from photofinish.graph import Graph, Tensor, apply, loss, record  # noqa: E402
 from photofinish.layers import Elementwise, SoftmaxCrossEntropy, Spec  # noqa: E402
-from photofinish.measure import probes, system  # noqa: E402
+from photofinish.measure import system  # noqa: E402
 from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_json  # noqa: E402
-from photofinish.referee import audit  # noqa: E402
 from photofinish.runner import watchdog  # noqa: E402
 from photofinish.vocabulary import (  # noqa: E402
     batch_norm,
@@ -227,15 +227,7 @@ def test_a_program_is_made_again_for_other_weights_and_of_what_inference_has(mod
 
 
 def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32() -> None:
-    contestant, batch = built(SMALL, mode="bf16")
-    eager, same = built(SMALL)
-    for primitive in ("matmul", "conv"):
-        assert audit._precision(probes.precision(contestant, primitive)) == "bfloat16"
-    ours, exact = contestant.gradients(batch), eager.gradients(same)
-    assert 1e-4 < furthest({"loss": ours["loss"]}, {"loss": exact["loss"]}) < 0.1
-    assert {values.dtype for values in contestant.read(contestant.infer(batch)).values()} == {np.dtype("float32")}
-    contestant.train_step(batch)
-    assert {values.dtype for name, values in contestant.get().items() if name != "step"} == {np.dtype("float32")}
+    Adapter(Contestant, "eager").assert_coarser_products("bf16", "bfloat16")
 
 
 @pytest.mark.parametrize("mode", ["cudagraphs", "tf32"])

@@ -1,6 +1,7 @@
 """A certificate at a coarser format: what computes by its rounding passes, what has fewer bits or learns in it does
 not, and what lies below it only the float32 certificate sees."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,7 @@ from photofinish import environments
 from photofinish.data import draw_batch
 from photofinish.frameworks import Arrays, Setup
 from photofinish.frameworks import numpy as reference
+from photofinish.frameworks._flax import bf16, source
 from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import Conv, Linear, SoftmaxCrossEntropy, Spec
@@ -73,6 +75,15 @@ def in_bits(patch: pytest.MonkeyPatch, bits: int) -> None:
 
 def refused(earned: Certificate) -> set[str]:
     return {check.group for check in earned.checks if not check.passed}
+
+
+def test_mixed_precision_is_written_for_flax_beside_the_code_that_it_runs() -> None:
+    mixed, exact = bf16.native_source(GRAPH), source.native_source(GRAPH)
+    assert "model = in_bfloat16(Model(rngs=nnx.Rngs(0)))" in mixed and mixed.count("in_float32(model(image))") == 2
+    for helper in bf16.HELPERS.values():
+        assert helper in mixed
+        mixed = mixed.replace(helper + "\n\n", "")
+    assert re.sub(r"in_\w+32\((model\(image\))\)|in_\w+16\((.*)\)", r"\1\2", mixed) == exact
 
 
 def test_float32_is_judged_as_it_ever_was() -> None:

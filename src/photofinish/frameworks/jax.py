@@ -3,8 +3,9 @@
 # dependencies = ["jax==0.10.2", "flax==0.12.8", "optax==0.2.8", "numpy"]
 # [tool.photofinish]
 # title = "JAX"
-# modes = ["jit", "plain"]
-# compiles = { jit = "seconds", plain = "seconds" }
+# modes = ["jit", "plain", "bf16"]
+# precisions = { bf16 = ["bfloat16", "jit"] }
+# compiles = { jit = "seconds", plain = "seconds", bf16 = "seconds" }
 # download = "167 MB"
 # disk = "760 MB"
 # devices = ["cpu", "cuda", "tpu"]
@@ -12,7 +13,8 @@
 # environment = { XLA_PYTHON_CLIENT_PREALLOCATE = "false", JAX_COMPILATION_CACHE_DIR = "{cache}/jax" }
 # ///
 """JAX: a graph is written out as the flax.nnx modules a person would write (mode jit), or as plain functions of
-dictionaries (mode plain); either way one jitted step with donated buffers, by optax. That source is what runs.
+dictionaries (mode plain); either way one jitted step with donated buffers, by optax. That source is what runs. Mode
+bf16 is jit in mixed precision.
 
 So `photofinish show --as flax` prints the very code that races. The writing is in _flax/.
 """
@@ -46,8 +48,8 @@ PROBES: Dict[str, Callable[..., Any]] = {  # as layers compute them
 
 
 class Contestant(Trainer):
-    """JAX in mode "jit" (flax.nnx) or "plain": both are compiled by jax.jit, whole step and whole inference. A handle
-    is the number of a leaf in the tree of weights."""
+    """JAX in mode "jit" (flax.nnx), "plain" or "bf16": all are compiled by jax.jit, whole step and whole inference. A
+    handle is the number of a leaf in the tree of weights."""
 
     title = "JAX"
     modes = tuple(STYLES)
@@ -66,7 +68,7 @@ class Contestant(Trainer):
             on_jax.facts(jax, self.device), version=jax.__version__, numpy=np.__version__, optax=optax.__version__,
             adam="optax's: in float32 its 1 - 0.999 is off by 1e-5, an update by half as much",
             batch_norm="the running variance takes n in training (flax.nnx); converted when read or used"
-            if self.setup.mode == "jit" else "as the graph says")
+            if STYLES[self.setup.mode].counts_population else "as the graph says")
 
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         self.style = STYLES[self.setup.mode](graph, optimizer, self.dtype)
@@ -167,7 +169,8 @@ class Contestant(Trainer):
         if name not in PROBES:
             raise Unsupported("JAX has no probe {}".format(name))
         operation = self.operations.setdefault(name, jax.jit(PROBES[name]))
-        values = [np.asarray(each, self.dtype) for each in arrays.values()]
+        form = STYLES[self.setup.mode].form or self.dtype
+        values = [np.asarray(each, self.dtype).astype(form) for each in arrays.values()]
         if name == "conv":
             values = [values[0].transpose(0, 2, 3, 1), values[1].transpose(2, 3, 1, 0)]
         result = np.asarray(operation(*jax.device_put(values, self.device)))

@@ -3,7 +3,8 @@
 # dependencies = ["openvino==2026.4.1", "onnx==1.23.2", "numpy"]
 # [tool.photofinish]
 # title = "OpenVINO"
-# modes = ["default"]
+# modes = ["default", "bf16", "fp16"]
+# precisions = { bf16 = ["bfloat16", "default"], fp16 = ["float16", "default"] }
 # tasks = ["infer"]
 # download = "82 MB"
 # disk = "300 MB"
@@ -12,7 +13,8 @@
 # ///
 """OpenVINO: the graph's ONNX model compiled for the CPU, and one inference request that is used again and again.
 
-The model is written in _onnx/. Left alone, OpenVINO computes in bfloat16 where the CPU does.
+The model is written in _onnx/. Left alone, OpenVINO computes in bfloat16 where the CPU does; modes bf16 and fp16
+ask for their format whatever the regime.
 """
 
 from collections import Counter
@@ -22,11 +24,12 @@ import numpy as np
 import onnx
 import openvino
 
-from photofinish.frameworks import Setup
+from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks._onnx.engine import OnnxEngine
 from photofinish.frameworks._onnx.use import Arrays, Operation, Program
 
 DEVICE = "CPU"
+HINTS = {"default": ("f32", "FP32"), "bf16": ("bf16", "BF16"), "fp16": ("f16", "FP16")}  # and what the CPU must have
 PROPERTIES = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS", "NUM_STREAMS", "PERFORMANCE_HINT",
               "ENABLE_CPU_PINNING")
 
@@ -35,15 +38,23 @@ class Contestant(OnnxEngine):
     """OpenVINO's CPU plugin, asked for one answer at a time."""
 
     title = "OpenVINO"
+    modes = tuple(HINTS)  # type: ignore[assignment]
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.core = openvino.Core()
         self.settings: Dict[str, Any] = {}
+        hint, needed = HINTS[setup.mode]
+        able = self.core.get_property(DEVICE, "OPTIMIZATION_CAPABILITIES")
+        if needed not in able:  # it would take another format, and say nothing
+            raise Unsupported("OpenVINO has no {} on this CPU: it has {}".format(needed, ", ".join(
+                sorted(set(able) & {capability for _, capability in HINTS.values()}))))
         if setup.regime == "matched":
-            self.settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": setup.threads,
+            self.settings = {"INFERENCE_NUM_THREADS": setup.threads,
                              "PERFORMANCE_HINT": "LATENCY", "CPU_DENORMALS_OPTIMIZATION": True,
                              "ENABLE_CPU_PINNING": False}  # it would choose cores of its own for its threads
+        if setup.regime == "matched" or setup.mode != "default":
+            self.settings["INFERENCE_PRECISION_HINT"] = hint
 
     def facts(self) -> Dict[str, Any]:
         version, _, build = openvino.__version__.partition("-")

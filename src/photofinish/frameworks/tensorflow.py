@@ -4,8 +4,9 @@
 # [tool.photofinish]
 # title = "TensorFlow"
 # brings = ["keras"]
-# modes = ["eager", "graph", "xla", "savedmodel"]
+# modes = ["eager", "graph", "xla", "savedmodel", "bf16"]
 # tasks = { savedmodel = ["infer"] }
+# precisions = { bf16 = ["bfloat16", "graph"] }
 # compiles = { xla = "seconds", savedmodel = "seconds" }
 # download = "320 MB"
 # disk = "1.6 GB"

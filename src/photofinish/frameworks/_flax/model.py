@@ -1,12 +1,12 @@
 """The model of a graph in JAX, in either style: its compiled functions, and where its arrays are in their trees."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import numpy as np
 
 from photofinish.frameworks._common.execution import execute
-from photofinish.frameworks._flax import plain
+from photofinish.frameworks._flax import bf16, plain
 from photofinish.frameworks._flax.source import native_source
 from photofinish.frameworks._flax.weights import Place
 from photofinish.graph import Graph
@@ -37,11 +37,13 @@ class Flax:
     """The model as flax.nnx modules. `weights` and `memory`: the shapes of the model's arrays and the optimizer's."""
 
     counts_population = True  # in the running variance
+    source: Callable[..., str] = staticmethod(native_source)
+    name, form = "flax", ""  # `form` is what layers compute in, where that is not what arrays are in
 
     def __init__(self, graph: Graph, optimizer: Optional[Optimizer], dtype: Any) -> None:
         from flax import nnx  # not at the top: plain JAX does without
         self.nnx = nnx
-        self.module = execute(native_source(graph, optimizer), "flax", graph)
+        self.module = execute(self.source(graph, optimizer), self.name, graph)
         found = nnx.eval_shape(self.module.build)
         self.model, updater = found if isinstance(found, tuple) else (found, None)
         if dtype != np.float32:  # what flax.nnx made its arrays of, and nnx.Embed would turn them back to
@@ -62,10 +64,17 @@ class Flax:
         return loss, outputs, found, self.nnx.state(model)
 
 
+class Bf16(Flax):
+    """The same in mixed precision."""
+
+    source = staticmethod(bf16.native_source)
+    name, form = "flax_bf16", bf16.FORM
+
+
 class Plain:
     """The model as functions of dictionaries."""
 
-    counts_population = False
+    counts_population, form = False, ""
 
     def __init__(self, graph: Graph, optimizer: Optional[Optimizer], dtype: Any) -> None:
         self.module = execute(plain.native_source(graph, optimizer), "jax", graph)
@@ -85,4 +94,4 @@ class Plain:
         return loss, outputs, {"parameters": found}, dict(weights, key=key)
 
 
-STYLES: Dict[str, Any] = {"jit": Flax, "plain": Plain}
+STYLES: Dict[str, Any] = {"jit": Flax, "plain": Plain, "bf16": Bf16}

@@ -231,7 +231,7 @@ INFER = '''\
     def infer(weights, {inputs}):
         model = nnx.merge(model_graph, weights)
         model.eval()
-        return model({inputs})
+        return {output}
 '''
 
 INFERENCE = '''\
@@ -248,9 +248,11 @@ def compiled(model):
 '''
 
 
-def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN) -> str:
+def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, made: str = "{}", given: str = "{}",
+                  helpers: Dict[str, str] = HELPERS) -> str:
     """A module with the class Model and how it is compiled; where the graph has a loss, with the function
-    training_loss, and (unless the optimizer is None) the training step. Raises Unsupported, naming the layer."""
+    training_loss, and (unless the optimizer is None) the training step. A precision says what the model is `made` as,
+    and how its outputs are `given`, with `helpers` of its own. Raises Unsupported, naming the layer."""
     units: Dict[str, str] = OrderedDict()
     body = FlaxWriter(graph, units).whole(OrderedDict((name, argument(name)) for name, _ in graph.inputs))
     units[body] = "Model"
@@ -261,11 +263,12 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN) -> str:
         named = predictions(graph)
         parts.append(function("training_loss", ["model"] + arguments(graph, targets=True), [
             '"""The loss, and the outputs it was computed from."""',
-            "{} = model({})".format(", ".join(named.values()), inputs),
+            "{} = {}".format(", ".join(named.values()), given.format("model({})".format(inputs))),
             "return {}, {}".format(objective(graph, LOSSES, named, argument), outputs(graph))]))
     parts.append((STEPS if trains else INFERENCE).format(
-        model=_construction("Model", units).replace("rngs=rngs", "rngs=nnx.Rngs(0)"), batch=batch,
-        optimizer=optimizers.written(optimizer) if optimizer is not None else "", infer=INFER.format(inputs=inputs)))
+        model=made.format(_construction("Model", units).replace("rngs=rngs", "rngs=nnx.Rngs(0)")), batch=batch,
+        optimizer=optimizers.written(optimizer) if optimizer is not None else "", infer=INFER.format(
+            inputs=inputs, output=given.format("model({})".format(inputs)))))
     head = HEAD if trains else INFERENCE_HEAD
-    return assembled(head.replace("{digest}", graph.digest).replace("{batch}", batch if trains else inputs), HELPERS,
+    return assembled(head.replace("{digest}", graph.digest).replace("{batch}", batch if trains else inputs), helpers,
                      parts)
