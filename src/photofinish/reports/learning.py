@@ -48,6 +48,7 @@ def section(result: Result) -> Section:
     blocks += [_chart(*_CURVES[0], found), _table(result, found)]
     ends = agreements(result.race)
     blocks += [_agreements(ends)] if ends else []
+    blocks += [_guesses(ends)] if any(each.same is not None for each in ends) else []
     blocks.append(Fold("Training accuracy and losses", tuple(_chart(*each, found) for each in _CURVES[1:])))
     blocks += [Fold("How far the first steps part", (_divergence(result),))] if divergence(result.race) else []
     blocks.append(Fold("Every training", (_every(found),)))
@@ -114,14 +115,20 @@ def _range(values: list[float]) -> str:
 
 def _agreements(found: tuple[Agreement, ...]) -> Table:
     columns = (Column("a", "contender"), Column("b", "contender"), Column("Accuracy of a less that of b", "accuracy"),
-               Column("a is"), Column("Same class", "accuracy"), Column("Range"), Column("Trainings", "count"),
-               Column("Reason"))
-    rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.same,
-                  _range([end for end in (each.same_least, each.same_most) if end is not None]), each.launches,
-                  each.reason) for each in found)
-    return without_empty(Table("agreement", columns, rows, (
-        "Of validation samples after the last epoch, paired by launch. Same class: the share of them to which both "
-        "give it, right or wrong (top-1 agreement), the mean over launches and its range.")))
+               Column("a is"), Column("Trainings", "count"), Column("Reason"))
+    rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.launches, each.reason)
+                 for each in found)
+    return Table("agreement", columns, rows, "Of validation samples after the last epoch, paired by launch.")
+
+
+def _guesses(found: tuple[Agreement, ...]) -> Table:
+    columns = (Column("a", "contender"), Column("b", "contender"), Column("Both give the same class", "accuracy"),
+               Column("Range"))
+    rows = tuple((contender(each.a), contender(each.b), each.same, _range([each.same_least, each.same_most]))
+                 for each in found if each.same is not None and each.same_least is not None
+                 and each.same_most is not None)
+    return Table("guesses", columns, rows, "Of the same samples, right or wrong: top-1 agreement, the mean over "
+                                           "launches and its range.")
 
 
 def _difference(each: Agreement) -> Cell:
