@@ -102,6 +102,8 @@ def _skip(contender: Contender, task: str) -> Skip:
         return Skip(contender.name, "it says how a data set is fed to it, which is part of epochs only", steps.name)
     if task == SERVE:
         return Skip(contender.name, "its worker takes no load", "photofinish race --task infer")
+    if contender.strategy:
+        return Skip(contender.name, "several processes share training steps only", "--task train")
     if task in WHOLE and "train" in able:
         return Skip(contender.name, "its worker has no input pipeline and reads no data sets", f"--task {able[0]}")
     return Skip(contender.name, f"it runs {_spoken(able)} only", f"--task {able[0]}")

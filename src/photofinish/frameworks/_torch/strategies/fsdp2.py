@@ -12,7 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from photofinish.frameworks import Arrays
+from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._torch.rank import Rank
 from photofinish.frameworks._torch.source import native_source
 from photofinish.graph import Graph
@@ -24,6 +24,11 @@ class Contestant(Rank):
     """Parameters, gradients and what the optimizer keeps are DTensors; they are read whole."""
 
     strategy = "fully_shard"
+
+    def __init__(self, setup: Setup) -> None:
+        if setup.options.get("layout", "contiguous") != "contiguous":
+            raise Unsupported("fully_shard takes contiguous parameters only: leave the layout out")
+        super().__init__(setup)
 
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         super()._make(graph, optimizer)
