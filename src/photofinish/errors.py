@@ -4,6 +4,8 @@ import difflib
 from collections.abc import Iterable
 
 FEW = 12  # names that are all told beside the nearest
+ALIKE, BESIDE_BEST = 0.6, 0.1  # the least likeness (0 to 1) of a name that may be meant, and how far below the best
+
 
 class UsageError(Exception):
     """Something the user can put right. `hint` says how; the command line prints both and exits with 2."""
@@ -17,11 +19,18 @@ class UsageError(Exception):
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
+def _nearest(given: str, names: list[str]) -> list[str]:
+    """The one or two of `names` that may be meant by `given`: a second only if it is about as like as the first."""
+    near = difflib.get_close_matches(given, names, n=2, cutoff=ALIKE)
+    likeness = [difflib.SequenceMatcher(a=name, b=given).ratio() for name in near]
+    return [name for name, found in zip(near, likeness) if found >= likeness[0] - BESIDE_BEST]
+
+
 def unknown(what: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
     """The error for a name that is none of `valid`: "no task is called 'trian'; did you mean train? choose from: ..."
     (all of them beside the nearest only where they are few)."""
     names = list(valid)
-    near = difflib.get_close_matches(given, names, n=2, cutoff=0.6)
+    near = _nearest(given, names)
     told = [f"did you mean {' or '.join(near)}?"] if near else []
     if names and (not near or len(near) < len(names) <= FEW):
         told.append(f"choose from: {', '.join(names)}")

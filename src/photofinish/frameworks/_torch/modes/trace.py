@@ -8,7 +8,8 @@ from photofinish.frameworks import Setup
 from photofinish.frameworks._torch.inference import Program
 
 QUIET = (r"`torch.jit.(trace|trace_method|freeze)` is deprecated",
-         r"Iterating over a tensor might cause the trace to be incorrect")  # shapes are those of the race alone
+         # shapes are those of the race alone, so what Python decides by them (nn.LSTM's checks too) stays decided
+         r"(Iterating over a tensor|Converting a tensor to a Python boolean) might cause the trace to be incorrect")
 
 
 class Mode(Program):
