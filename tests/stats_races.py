@@ -4,6 +4,7 @@ steps, drift and interference."""
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 
 import numpy as np
 from scipy.stats import binom
@@ -11,7 +12,7 @@ from scipy.stats import binom
 from photofinish.values import Block, Case, Certificate, Launch, Race
 
 CASE = Case("net", "digest", "train", 8, (3, 8, 8))
-NAMES = ("a", "b", "c", "d", "e")
+NAMES = tuple(ascii_lowercase)
 
 
 @dataclass(frozen=True)

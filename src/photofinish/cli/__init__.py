@@ -16,6 +16,7 @@ from photofinish.cli import (
     claims,
     doctor,
     env,
+    factors,
     gate,
     history,
     largest_batch,
@@ -76,7 +77,7 @@ def photofinish() -> None:
     """
 
 
-for each in (race, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, claims,
+for each in (race, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, factors, claims,
              report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 
-def quantile(probability: float, degrees: int) -> float:
+def quantile(probability: float, degrees: float) -> float:
     """The t value below which lies `probability`."""
     from scipy.special import stdtrit
 

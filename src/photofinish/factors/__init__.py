@@ -1,0 +1,235 @@
+"""Which settings make the difference: contenders raced in planned combinations of settings, what each setting does, and
+the gap between two divided over what they differ in. Values that reports draw; `factors_run` makes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from photofinish.factors.plan import BATCH, Experiment, Factor, setting
+from photofinish.stats import effects, paired
+from photofinish.stats.effects import Cell
+from photofinish.stats.standings import failure_of, no_certificate
+from photofinish.values import Contender, Estimate, Result
+
+CONFIRMED, NOT_CONFIRMED = "CONFIRMED", "NOT CONFIRMED"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """`ratio` is seconds per sample at the other level over those at a contender's own, of an interaction what both
+    together do beyond that. `alike` names the factors; several groups of them cannot be told apart."""
+
+    contender: str
+    alike: tuple[tuple[str, ...], ...]
+    ratio: Estimate
+
+    @property
+    def shown(self) -> bool:
+        return effects.shown(self.ratio)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a gap that a factor makes, as a ratio (above 1: it makes the slower one slow); that of all is their
+    product. `factor` is None for the rest, which no factor explains; there is none of two that differ in factors
+    alone. `part` is of the gap's log, None where no gap is shown."""
+
+    factor: Factor | None
+    ratio: Estimate
+    part: float | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """`ratio` is seconds(slower) / seconds(faster)."""
+
+    slower: Contender
+    faster: Contender
+    ratio: Estimate
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The one setting with the largest effect that is shown: `changed` is `slower` without it, and `logs` what that
+    should gain, log seconds(slower) / seconds(changed), one per launch."""
+
+    factor: Factor
+    slower: Contender
+    changed: Contender
+    logs: np.ndarray
+
+    @property
+    def predicted(self) -> Estimate:
+        return paired.interval(self.logs)
+
+
+@dataclass(frozen=True)
+class Check:
+    """The cause removed and raced again on fresh launches: `observed` is what that gained, `apart` that over what was
+    predicted. `gap` is what is left between who was slower and the faster one, None where there is none."""
+
+    result: Result
+    observed: Estimate
+    apart: Estimate
+    gap: Estimate | None
+
+    @property
+    def outcome(self) -> str:
+        """Confirmed where a gain is shown that does not differ from the predicted one."""
+        agrees = self.apart.low <= 1 <= self.apart.high
+        return CONFIRMED if self.observed.low > 1 and self.observed.level and agrees else NOT_CONFIRMED
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the races of experiments say. `missing` maps a cell without figures that count to the reason: then there are
+    no effects of its experiment. `check` is None where nothing was raced again."""
+
+    contenders: tuple[Contender, ...]
+    experiments: tuple[Experiment, ...]
+    results: tuple[Result, ...]
+    launches: int
+    effects: tuple[Effect, ...]
+    gap: Gap | None
+    cause: Cause | None
+    missing: dict[str, str]
+    check: Check | None = None
+
+
+def find(contenders: Sequence[Contender], experiments: Sequence[Experiment], results: Sequence[Result]) -> Findings:
+    """What the results say, of the launches that have every cell."""
+    cells = cells_of(contenders, experiments)
+    missing = _missing(results, cells)
+    logs = effects.table([each.race for each in results], cells)
+    if missing or len(logs) < 2:
+        return Findings(tuple(contenders), tuple(experiments), tuple(results), len(logs), (), None, None, missing)
+    reading = _Reading(tuple(cells), logs)
+    found = reading.effects(experiments)
+    gap = reading.gap(contenders, experiments) if len(contenders) > 1 else None
+    cause = reading.of_gap(gap, experiments) if gap is not None else reading.largest(experiments[0], found)
+    return Findings(tuple(contenders), tuple(experiments), tuple(results), len(logs), found, gap, cause, {})
+
+
+def cells_of(contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> list[Cell]:
+    """Everything to race, the contenders as they stand first."""
+    own = [(each.name, experiments[0].batch) for each in contenders]
+    return list(dict.fromkeys([*own, *(cell for each in experiments for cell in each.cells)]))
+
+
+def _missing(results: Sequence[Result], cells: Sequence[Cell]) -> dict[str, str]:
+    found = {}
+    for result in results:
+        race = result.race
+        skipped = {each.contender: each.reason for each in race.skipped}
+        for name in (name for name, batch in cells if batch == race.case.batch):
+            failure = failure_of(race, name)
+            reason = skipped.get(name) or (f"it failed: {failure.kind}" if failure else no_certificate(race, name))
+            if reason:
+                found[name] = reason
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """`logs` are launches x cells."""
+
+    cells: tuple[Cell, ...]
+    logs: np.ndarray
+
+    def effects(self, experiments: Sequence[Experiment]) -> tuple[Effect, ...]:
+        """The settings of every experiment, then their interactions in twos: one family."""
+        named = [(each, term) for each in experiments for term in effects.terms(np.array(each.rows))
+                 if term.order in (1, 2)]
+        named.sort(key=lambda pair: pair[1].order)
+        ratios = effects.estimates(self.logs, [self._spread(each, term.weights) for each, term in named])
+        return tuple(Effect(each.base.name, tuple(tuple(each.factors[i].name for i in group) for group in term.alike),
+                            ratio) for (each, term), ratio in zip(named, ratios))
+
+    def gap(self, contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> Gap:
+        batch = experiments[0].batch
+        columns = [self._only((each.name, batch)) for each in contenders]
+        first = 0 if float(np.mean(self.logs @ (columns[0] - columns[1]))) >= 0 else 1
+        slower, faster = contenders[first], contenders[1 - first]
+        whole = columns[first] - columns[1 - first]
+        of = experiments[first if len(experiments) > 1 else 0]
+        mine = self._movable(of, slower, faster)
+        start = _row_of(of, slower)
+
+        def value(moved: frozenset[int]) -> np.ndarray:
+            return self._expected(of, _moved(start, {mine[i] for i in moved}))
+        weights = [-each for each in effects.shapley(len(mine), value)]
+        rest = whole - sum(weights, np.zeros(len(self.cells)))
+        ratio = paired.interval(self.logs @ whole)
+        total = float(np.mean(self.logs @ whole))
+        every = weights if np.allclose(rest, 0) else [*weights, rest]  # no rest where the factors are all that differs
+        ratios = effects.estimates(self.logs, every)
+        parts = [float(np.mean(self.logs @ each)) / total if effects.shown(ratio) else None for each in every]
+        moves = [*(_level(of.factors[i], start[i]) for i in mine), None]
+        shares = [Share(*each) for each in zip(moves, ratios, parts)]
+        shares.sort(key=lambda each: (each.factor is None, -each.ratio.value))
+        return Gap(slower, faster, ratio, tuple(shares))
+
+    def of_gap(self, gap: Gap, experiments: Sequence[Experiment]) -> Cause | None:
+        """The factor with the largest share, if the gap and the share are shown."""
+        best = gap.shares[0]
+        if best.factor is None or not effects.shown(gap.ratio) or not best.ratio.low > 1 or not best.ratio.level:
+            return None
+        of = next(each for each in experiments if _reaches(each, gap.slower))
+        return self._cause(of, _row_of(of, gap.slower), [each.name for each in of.factors].index(best.factor.name))
+
+    def largest(self, of: Experiment, found: Sequence[Effect]) -> Cause | None:
+        """Of one contender: the setting with the largest effect, if one is shown, from the slower level."""
+        shown = [each for each in found if each.shown and len(each.alike[0]) == 1 and each.alike[0][0] != BATCH]
+        if not shown:
+            return None
+        best = max(shown, key=lambda each: abs(float(np.log(each.ratio.value))))
+        index = [each.name for each in of.factors].index(best.alike[0][0])
+        start = of.row()
+        cause = self._cause(of, start, index)
+        return cause if float(np.mean(cause.logs)) >= 0 else self._cause(of, _moved(start, {index}), index)
+
+    def _cause(self, of: Experiment, start: tuple[int, ...], index: int) -> Cause:
+        end = _moved(start, {index})
+        gain = self._expected(of, start) - self._expected(of, end)
+        return Cause(_level(of.factors[index], start[index]), of.contender(start), of.contender(end), self.logs @ gain)
+
+    def _movable(self, of: Experiment, slower: Contender, faster: Contender) -> list[int]:
+        """The factors that the slower can take from the faster, or that the faster does not have."""
+        return [i for i, each in enumerate(of.factors) if each.name != BATCH
+                and setting(slower, each.name) != setting(faster, each.name)]
+
+    def _expected(self, of: Experiment, row: Sequence[int]) -> np.ndarray:
+        return self._spread(of, effects.at(np.array(of.rows), row))
+
+    def _spread(self, of: Experiment, weights: np.ndarray) -> np.ndarray:
+        """Weights of an experiment's cells as weights of all."""
+        found = np.zeros(len(self.cells))
+        for cell, weight in zip(of.cells, weights):
+            found[self.cells.index(cell)] += weight
+        return found
+
+    def _only(self, cell: Cell) -> np.ndarray:
+        found = np.zeros(len(self.cells))
+        found[self.cells.index(cell)] = 1
+        return found
+
+
+def _reaches(of: Experiment, contender: Contender) -> bool:
+    return of.contender(_row_of(of, contender)) == contender
+
+
+def _row_of(of: Experiment, contender: Contender) -> tuple[int, ...]:
+    """Where a contender stands in an experiment: at its own batch."""
+    return of.row(frozenset(i for i, each in enumerate(of.factors)
+                            if each.name != BATCH and setting(contender, each.name) == each.other))
+
+
+def _moved(row: tuple[int, ...], which: set[int]) -> tuple[int, ...]:
+    return tuple(-sign if i in which else sign for i, sign in enumerate(row))
+
+
+def _level(factor: Factor, sign: int) -> Factor:
+    """The factor as seen from a row."""
+    return factor if sign < 0 else Factor(factor.name, factor.other, factor.own)

@@ -1,0 +1,243 @@
+"""Which settings make the difference, by how much, and whether that holds once the cause is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from photofinish.factors import CONFIRMED, Cause, Check, Effect, Findings, Gap, Share
+from photofinish.render.document import (
+    Axis,
+    Banner,
+    Block,
+    Chart,
+    Column,
+    Document,
+    Fold,
+    Interval,
+    Note,
+    Paragraph,
+    Quantity,
+    Section,
+    Series,
+    Span,
+    Table,
+    Text,
+)
+from photofinish.render.quantities import TIMES
+from photofinish.reports import failures
+from photofinish.reports.json import estimated
+from photofinish.reports.race import describe
+from photofinish.reports.reading import TASKS, attributed, contender, interval, listed
+from photofinish.stats import effects
+from photofinish.stats.paired import estimate_step
+from photofinish.values import Estimate
+
+NAMED, NONE, NOTHING = "CAUSE NAMED", "NO CAUSE NAMED", "NOT COMPARABLE"
+
+
+def document(found: Findings, brief: bool = False) -> Document:
+    """The paragraph, then what it rests on; if `brief` without the combinations, and interactions only if one is
+    shown."""
+    case = found.results[0].race.case
+    label, told = outcome(found), paragraph(found)
+    tone = {CONFIRMED: "good", NOTHING: "bad"}.get(label, "open")
+    blocks: list[Block] = [Banner(tone, label, told)]
+    blocks += [Note(each, "warning") for result in found.results for each in attributed(result, result.warnings)]
+    blocks += [Note((contender(name), f" has no figures that count: {reason}."), "warning")
+               for name, reason in found.missing.items()]
+    together = [each for each in found.effects if len(each.alike[0]) == 2 and (each.shown or not brief)]
+    sections = [Section("factors", "", tuple(blocks)),
+                Section("gap", "What makes the gap", tuple(_gap(found.gap)) if found.gap else ()),
+                Section("check", "The cause removed, on fresh launches", tuple(_check(found))),
+                Section("effects", "What each setting does", tuple(_effects(found, [each for each in found.effects
+                                                                                  if len(each.alike[0]) == 1]))),
+                Section("interactions", "What two settings do together", tuple(_effects(found, together))),
+                Section("cells", "Every combination", () if brief else (_cells(found),)),
+                *(failures.section(each) for each in found.results)]
+    names = " and ".join(each.name for each in found.contenders)
+    return Document(f"{case.model}, {TASKS[case.task]}: what makes the difference", f"{names}; {describe(case)}",
+                    "factors", told, tuple(each.name for each in found.contenders),
+                    tuple(each for each in sections if each.blocks))
+
+
+def outcome(found: Findings) -> str:
+    """One of CONFIRMED, NOT CONFIRMED, NAMED, NONE, NOTHING."""
+    if not found.effects:
+        return NOTHING
+    if found.cause is None:
+        return NONE
+    return NAMED if found.check is None else found.check.outcome
+
+
+def paragraph(found: Findings) -> Text:
+    """What was found in plain words, with its figures; nothing is called a cause without them."""
+    if not found.effects:
+        reason = "some combinations have no figures that count" if found.missing else \
+            "fewer than two launches have every combination"
+        return Span("Nothing is said", "strong"), f" of any setting: {reason}."
+    return (*(_of_gap(found.gap) if found.gap else ()), *_of_cause(found), *_of_check(found.cause, found.check))
+
+
+def as_json(found: Findings) -> dict[str, Any]:
+    """The documented object of `photofinish factors --json`."""
+    case = found.results[0].race.case
+    gap, cause, check = found.gap, found.cause, found.check
+    return {
+        "races": [each.race.id for each in found.results], "model": case.model, "task": case.task,
+        "contenders": [each.name for each in found.contenders], "launches": found.launches, "outcome": outcome(found),
+        "experiments": [{"contender": each.base.name, "full": each.full, "factors": [
+            {"name": factor.name, "own": factor.own, "other": factor.other} for factor in each.factors],
+            "cells": [{"contender": name, "batch": batch} for name, batch in each.cells]}
+            for each in found.experiments],
+        "effects": [{"contender": each.contender, "factors": [list(group) for group in each.alike],
+                     "ratio": _leveled(each.ratio), "shown": each.shown} for each in found.effects],
+        "gap": gap and {"slower": gap.slower.name, "faster": gap.faster.name, "ratio": _leveled(gap.ratio), "shares": [
+            {"factor": share.factor and share.factor.name, "slower": share.factor and share.factor.own,
+             "faster": share.factor and share.factor.other, "ratio": _leveled(share.ratio), "part": share.part}
+            for share in gap.shares]},
+        "cause": cause and {"factor": cause.factor.name, "slower": cause.slower.name, "changed": cause.changed.name,
+                            "predicted": _leveled(cause.predicted)},
+        "check": check and {"race": check.result.race.id, "outcome": check.outcome,
+                            "observed": _leveled(check.observed), "over_predicted": _leveled(check.apart),
+                            "gap_left": check.gap and _leveled(check.gap)},
+        "missing": [{"contender": name, "reason": reason} for name, reason in found.missing.items()]}
+
+
+def _leveled(ratio: Estimate) -> dict[str, Any]:
+    return {**(estimated(ratio) or {}), "level": ratio.level}
+
+
+def _ratio(ratio: Estimate) -> Text:
+    if not ratio.level:
+        return Span(f"{ratio.value:.3g}{TIMES}", "strong"), " (one launch)"
+    return (Span(f"{ratio.value:.3f}{TIMES}", "strong"), f" ({ratio.low:.3f} to {ratio.high:.3f})")
+
+
+def told(level: str | None) -> str:
+    return "its default" if level is None else level
+
+
+def _of_gap(gap: Gap) -> Iterator[str | Span | Quantity]:
+    yield from (contender(gap.slower.name), " takes ", *_ratio(gap.ratio), " the time of ", contender(gap.faster.name))
+    if not effects.shown(gap.ratio):
+        yield ": no gap is shown. "
+        return
+    parts = [Span(f"{_name(each)} {each.ratio.value:.3f}{TIMES} ({100 * (each.part or 0.0):.0f} %)")
+             for each in gap.shares]
+    yield from (". Of that gap ", *listed(parts), ". ")
+
+
+def _name(share: Share) -> str:
+    if share.factor is None:
+        return "what no setting explains makes"
+    return f"{share.factor.name} ({told(share.factor.own)} instead of {told(share.factor.other)}) makes"
+
+
+def _of_cause(found: Findings) -> Iterator[str | Span | Quantity]:
+    cause = found.cause
+    if cause is not None:
+        yield from ("The first cause is ", Span(f"{cause.factor.name}={told(cause.factor.own)}", "strong"), ": with ",
+                    f"{told(cause.factor.other)} ", contender(cause.slower.name), " is predicted to be ",
+                    *_ratio(cause.predicted), " as fast. ")
+    elif found.gap is not None and not effects.shown(found.gap.ratio):
+        yield "So there is nothing to explain, and no cause is named."
+    elif found.gap is not None:
+        yield from ("No setting is shown to make any of it, and ", Span("no cause is named", "strong"), ".")
+    else:
+        widest = max(max(each.ratio.high, 1 / each.ratio.low) for each in found.effects) - 1
+        yield from ("No setting is shown to make a difference, and ", Span("no cause is named", "strong"),
+                    "; one of more than ", Quantity(widest, "percent"), " would hardly have escaped.")
+
+
+def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span | Quantity]:
+    if cause is None:
+        return
+    if check is None:
+        yield "That was not raced again."
+        return
+    launches = len({each.number for each in check.result.race.launches})
+    yield from (f"Raced again on {launches} fresh launches it is ", *_ratio(check.observed), " as fast: the cause is ",
+                Span(check.outcome.lower(), "strong"))
+    if check.gap is not None and cause.changed.name in check.result.race.contenders:
+        yield from ("; what is left of the gap is ", *_ratio(check.gap))
+    yield "."
+
+
+def _gap(gap: Gap) -> Iterator[Block]:
+    rows = tuple((each.factor.name if each.factor else "the rest", told(each.factor.own) if each.factor else None,
+                  told(each.factor.other) if each.factor else None, _cell(each.ratio), each.part)
+                 for each in gap.shares)
+    columns = (Column("Setting"), Column("Slower has"), Column("Faster has"), Column("Makes", "ratio"),
+               Column("Of the gap", "percent"))
+    yield _chart("Parts of the gap", "Right of the line: makes the slower one slow.",
+                 [(str(row[0]), each.ratio) for row, each in zip(rows, gap.shares)])
+    yield Table("gap", columns, rows, "Shapley values: the mean over all orders in which the slower one may take over "
+                                      "the settings; their product is the gap.")
+
+
+def _check(found: Findings) -> Iterator[Block]:
+    cause, check = found.cause, found.check
+    if cause is None or check is None:
+        return
+    rows = [("Predicted gain", _cell(cause.predicted)), ("Observed gain", _cell(check.observed)),
+            ("Observed over predicted", _cell(check.apart))]
+    rows += [("Gap left", _cell(check.gap))] if check.gap is not None else []
+    yield Table("check", (Column("Of " + cause.changed.name), Column("Ratio", "ratio")), tuple(rows))
+
+
+def _effects(found: Findings, chosen: list[Effect]) -> Iterator[Block]:
+    """Of one order."""
+    if not chosen:
+        return
+    order, several = len(chosen[0].alike[0]), len(found.experiments) > 1
+    title = "The other level over its own" if order == 1 else "Both together, beyond what each does"
+    yield _chart(title, "Left of the line: faster.", [(_label(found, each), each.ratio) for each in chosen])
+    columns = (*((Column("Contender", "contender"),) if several else ()), Column("Setting"),
+               *((Column("From"), Column("To")) if order == 1 else ()), Column("Takes, of the time", "ratio"),
+               Column("Is"))
+    yield Table("effects" if order == 1 else "interactions", columns, tuple(
+        (*((contender(each.contender),) if several else ()), _settings(each), *_ends(found, each), _cell(each.ratio),
+         "shown" if each.shown else "not shown") for each in chosen),
+        f"All {len(found.effects)} effects and interactions hold together in 95 % of cases, over {found.launches} "
+        "launches.")
+    if any(len(each.alike) > 1 for each in chosen):
+        yield Paragraph(("Settings joined by \N{LEFT RIGHT DOUBLE ARROW} cannot be told apart: not every combination "
+                         "was raced.",))
+
+
+def _label(found: Findings, effect: Effect) -> str:
+    return f"{_settings(effect)}, {effect.contender}" if len(found.experiments) > 1 else _settings(effect)
+
+
+def _settings(effect: Effect) -> str:
+    return " \N{LEFT RIGHT DOUBLE ARROW} ".join(f" {TIMES} ".join(group) for group in effect.alike)
+
+
+def _ends(found: Findings, effect: Effect) -> tuple[str, ...]:
+    """From and to which level, of an effect."""
+    if len(effect.alike[0]) > 1:
+        return ()
+    of = next(each for each in found.experiments if each.base.name == effect.contender)
+    factor = next(each for each in of.factors if each.name == effect.alike[0][0])
+    return told(factor.own), told(factor.other)
+
+
+def _chart(title: str, summary: str, rows: list[tuple[str, Estimate]]) -> Chart:
+    return Chart("intervals", title, summary,
+                 tuple(Series(name, (each.value,), low=(each.low,), high=(each.high,)) for name, each in rows),
+                 Axis("ratio of times", "ratio"), marks=(1.0,))
+
+
+def _cell(ratio: Estimate) -> Interval | float:
+    return Interval(ratio.value, ratio.low, ratio.high) if ratio.level else ratio.value
+
+
+def _cells(found: Findings) -> Fold:
+    several = len(found.results) > 1
+    rows = tuple((contender(name), *((result.race.case.batch,) if several else ()),
+                  interval(estimate_step(result.race, name)))
+                 for result in found.results for name in result.race.contenders)
+    columns = (Column("Contender", "contender"), *((Column("Batch", "count"),) if several else ()),
+               Column("Time per step", "duration"))
+    return Fold(f"{len(rows)} combinations", (Table("cells", columns, rows),))

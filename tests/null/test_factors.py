@@ -1,0 +1,76 @@
+"""Experiments on the fake framework: a planted cause is named, with its size, and confirmed; a placebo names none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from photofinish import api, factors_run
+from photofinish.factors import CONFIRMED
+from photofinish.reports import factors as report
+from photofinish.reports.json import schema
+from photofinish.stats import plan
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+FAST, SLOW = "fake:steady[noise=0.001,step=0.010]", "fake:steady[memory=1,noise=0.001,step=0.012]"
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a proof takes longer than a race."""
+    return tmp_path_factory.mktemp("store")
+
+
+def test_a_planted_cause_is_named_with_its_size_and_confirmed(store: Path, command: Callable[..., Any]) -> None:
+    asked = ("factors", MODEL, "-c", f"{FAST},{SLOW}", "--batch", "8", "--launches", "3", "--store", str(store),
+             "--quiet")
+    told = command(*asked, "--json", "--html", "factors.html")
+    found = json.loads(told.out)
+    jsonschema.validate(found, schema("factors"), cls=jsonschema.Draft202012Validator)
+    assert told.code == 0 and found["outcome"] == CONFIRMED and found["cause"]["factor"] == "step"
+    assert [each["factor"] for each in found["gap"]["shares"]] == ["step", "memory"]
+    first = found["gap"]["shares"][0]["ratio"]
+    assert first["low"] < 1.2 < first["high"] < 1.25
+    assert found["cause"]["changed"] == "fake:steady[memory=1,noise=0.001,step=0.010]"
+    assert "CONFIRMED" in Path("factors.html").read_text()
+
+
+def test_a_placebo_names_no_cause_and_races_nothing_again(store: Path, command: Callable[..., Any]) -> None:
+    told = command("factors", MODEL, "-c", FAST, "--factor", "memory=0,1", "--factor", "batch=4,8", "--task", "infer",
+                   "--launches", "2", "--store", str(store), "--quiet")
+    assert told.code == 0 and "NO CAUSE NAMED" in told.out and "no cause is named" in told.out
+
+
+def test_stopped_by_hand_it_says_what_the_launches_say(store: Path) -> None:
+    def stop(progress: Any) -> None:
+        if progress.stage == "launch" and progress.done == 2:
+            raise KeyboardInterrupt
+    with pytest.raises(factors_run.Stopped) as stopped:
+        factors_run.run(MODEL, [FAST], ["step=0.010,0.011"], batch=8, launches=4, store=store, listener=stop)
+    found = stopped.value.findings
+    assert found.launches == 2 and found.cause is not None and found.check is None
+    assert report.outcome(found) == report.NAMED
+    assert api.load(found.results[0].race.id, store)[0].verdicts
+
+
+def test_who_fails_is_told_and_nothing_is_said_of_settings(store: Path) -> None:
+    found = factors_run.run(MODEL, [FAST], ["fault=crash,nan"], batch=8, launches=2, store=store, certify=False)
+    assert report.outcome(found) == report.NOTHING and not found.effects
+    jsonschema.validate(report.as_json(found), schema("factors"), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    (("--factor", "stpe=1,2"), "did you mean step"), (("--factor", "step"), "two levels"), ((), "no factor to try"),
+    (("--factor", "step=1,2", "--task", "fit"), "task of an experiment")])
+def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
+    refused = command("factors", MODEL, "-c", "fake", *asked)
+    assert refused.code == 2 and said in refused.err

@@ -1,0 +1,157 @@
+"""Planned experiments on simulated races: effects are covered, placebos name nothing, gaps are divided whole."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from photofinish.errors import UsageError
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find
+from photofinish.factors.plan import Experiment, Factor, experiments
+from photofinish.factors_run import checked
+from photofinish.render.quantities import plain
+from photofinish.reports import factors as report
+from photofinish.stats import effects
+from photofinish.values import Contender, Result
+from stats_races import World, least_by_chance, most_by_chance
+
+PLAIN, CHANGED = "fake:steady[noise=0,step=1]", "fake:steady[noise=1,step=2]"
+
+
+def raced(planned: Sequence[Experiment], level: dict[str, float], seed: int, launches: int = 6) -> list[Result]:
+    """A result for each batch in which every setting of `level` ("step=2") takes so many times as long."""
+    found = []
+    for batch in sorted({size for each in planned for _, size in each.cells}):
+        names = list(dict.fromkeys(name for each in planned for name, _ in each.cells))
+        seconds = [0.01 * batch * np.prod([times for text, times in level.items() if text in f"{name},batch={batch},"])
+                   for name in names]
+        race = World().race(np.random.default_rng((seed, batch)), seconds, launches)
+        told = dict(zip(race.contenders, names))
+        race = replace(race, case=replace(race.case, batch=batch), contenders=tuple(names),
+                       blocks=tuple(replace(each, contender=told[each.contender]) for each in race.blocks),
+                       certificates=tuple(replace(each, contender=told[each.contender]) for each in race.certificates))
+        found.append(Result(race, True, (), ()))
+    return found
+
+
+def found(names: Sequence[str], factors: Sequence[str], level: dict[str, float], seed: int = 0) -> Findings:
+    standing, planned = experiments(names, factors, 8)
+    return find(standing, planned, raced(planned, level, seed))
+
+
+def test_together_the_intervals_cover_every_effect_as_often_as_they_say() -> None:
+    """Cells that scatter unequally, hang together by launch, and interact."""
+    design = effects.signs(3)
+    terms = [each for each in effects.terms(design) if each.order in (1, 2)]
+    truth = design @ [0.0, 0.1, -0.3] + 0.05 * design[:, 0] * design[:, 1]
+    spread = np.full(8, 0.01)
+    spread[5] = 0.1
+    worlds, held = 400, 0
+    for seed in range(worlds):
+        noise = np.random.default_rng(seed)
+        logs = truth + noise.normal(0, 0.05, (6, 1)) + noise.normal(0, spread, (6, 8))
+        ratios = effects.estimates(logs, [each.weights for each in terms])
+        held += all(ratio.low <= np.exp(truth @ each.weights) <= ratio.high for ratio, each in zip(ratios, terms))
+    assert held >= least_by_chance(worlds, 0.95)
+
+
+def test_a_placebo_names_a_cause_no_more_often_than_is_said() -> None:
+    worlds = 80
+    alone = [found([PLAIN], ["step=1,2", "noise=0,1"], {}, seed) for seed in range(worlds)]
+    assert sum(each.cause is not None for each in alone) <= most_by_chance(worlds, 0.05)
+    two = [found([PLAIN, CHANGED], [], {}, seed) for seed in range(worlds)]
+    assert sum(each.cause is not None for each in two) <= most_by_chance(worlds, 0.05)
+    assert any("no cause is named" in plain(report.paragraph(each)) for each in two)
+
+
+def test_the_gap_is_divided_whole_over_what_two_differ_in() -> None:
+    what = found([PLAIN, CHANGED], [], {"step=2": 1.5, "noise=1": 1.1})
+    assert what.gap is not None and what.gap.slower.name == CHANGED
+    assert [each.factor and each.factor.name for each in what.gap.shares] == ["step", "noise"]
+    assert np.prod([each.ratio.value for each in what.gap.shares]) == pytest.approx(what.gap.ratio.value)
+    assert sum(each.part or 0 for each in what.gap.shares) == pytest.approx(1)
+    for share, truth in zip(what.gap.shares, (1.5, 1.1)):
+        assert share.ratio.low < truth < share.ratio.high
+    assert what.cause is not None and what.cause.factor == Factor("step", "2", "1")
+    assert what.cause.predicted.low < 1.5 < what.cause.predicted.high
+
+
+def test_what_no_setting_explains_is_left_as_the_rest() -> None:
+    what = found(["fake:steady", "numpy:reference"], ["step=2,1"], {"numpy": 0.5, "step=2": 1.2})
+    assert what.gap is not None and what.gap.slower.name == "fake:steady[step=2]"
+    step, rest = what.gap.shares
+    assert step.factor == Factor("step", "2", "1") and rest.factor is None
+    assert step.ratio.value == pytest.approx(1.2, rel=0.03) and rest.ratio.value == pytest.approx(2, rel=0.03)
+
+
+def test_two_that_scale_unlike_share_what_they_do_together() -> None:
+    """Of a full design the parts of two factors are those of Shapley: half of the interaction each."""
+    design = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]])
+    times = np.array([0.0, 1.0, 2.0, 5.0])
+
+    def value(moved: frozenset[int]) -> np.ndarray:
+        return effects.at(design, [1 if i in moved else -1 for i in range(2)])
+    assert [float(times @ each) for each in effects.shapley(2, value)] == pytest.approx([2, 3])
+
+
+def test_the_batch_is_a_factor_of_the_time_per_sample() -> None:
+    what = found([PLAIN], ["step=1,2", "batch=8,32"], {"step=2": 1.5, "batch=32,": 0.8})
+    by_name = {each.alike[0]: each.ratio for each in what.effects}
+    assert by_name[("batch",)].low < 0.8 < by_name[("batch",)].high
+    assert by_name[("step",)].low < 1.5 < by_name[("step",)].high
+    assert what.cause is not None and what.cause.factor.name == "step"
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 8])
+def test_designs_keep_effects_clear_of_interactions(count: int) -> None:
+    design = effects.signs(count)
+    assert len(design) == min(16, 2**count) and (design[0] == -1).all()
+    assert (design.T @ design == len(design) * np.eye(count)).all()
+    terms = effects.terms(design)
+    assert sum(each.order == 1 and len(each.alike) == 1 for each in terms) == count
+    groups = [group for each in terms for group in each.alike if len(group) == 2]
+    assert len(groups) == len(set(groups)) == count * (count - 1) // 2
+    assert all(len(each.alike) == 1 for each in terms) is (count <= 5)
+
+
+def test_a_fraction_predicts_cells_that_were_not_raced() -> None:
+    design = effects.signs(5)
+    every = np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1).T
+    truth = lambda rows: rows @ [0.1, 0.2, 0.0, -0.1, 0.3] + 0.05 * rows[:, 0] * rows[:, 4]  # noqa: E731
+    assert [float(truth(design) @ effects.at(design, row)) for row in every] == pytest.approx(list(truth(every)))
+
+
+@pytest.mark.parametrize(("again", "outcome"), [(1.5, CONFIRMED), (1.3, NOT_CONFIRMED), (1.0, NOT_CONFIRMED)])
+def test_a_cause_is_confirmed_only_by_the_gain_that_was_predicted(again: float, outcome: str) -> None:
+    what = found([PLAIN, CHANGED], [], {"step=2": 1.5})
+    cause = what.cause
+    assert cause is not None
+    _, planned = experiments([cause.changed.name, cause.slower.name], [], 8)
+    (result,) = raced(planned, {"step=2": again}, seed=77)
+    check = checked(result, cause, None)
+    assert check is not None and check.outcome == outcome
+    said = plain(report.paragraph(replace(what, check=check)))
+    assert outcome.lower() in said and f"{check.observed.value:.3f}" in said and f"{cause.predicted.value:.3f}" in said
+
+
+@pytest.mark.parametrize(("names", "factors", "said"), [
+    ([PLAIN], [], "no factor"), ([PLAIN, PLAIN], ["step=1,2"], "that differ"),
+    ([PLAIN, CHANGED, "fake"], ["step=1,2"], "one contender"),
+    ([PLAIN], ["step=1"], "two levels"), ([PLAIN], ["step=1,1"], "the same"), ([PLAIN], ["stpe=1,2"], "step"),
+    (["torch:eager"], ["layout=contiguous,chanels_last"], "channels_last"), ([PLAIN], ["batch=8,big"], "whole number"),
+    ([PLAIN], ["step=1,2", "step=2,3"], "twice"), ([PLAIN], ["step=2,3"], "neither 2 nor 3"),
+    (["fake"], [f"{name}=1,2" for name in ("step", "sample", "noise", "launch", "compile", "memory", "item", "fits",
+                                           "sync")], "too many")])
+def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        experiments(names, factors, 8)
+    assert said in str(refused.value)
+
+
+def test_every_contender_has_the_factors_that_it_knows() -> None:
+    standing, planned = experiments(["torch:eager", "tensorflow:graph"],
+                                    ["mode=eager,compile", "threads=1,2", "onednn=on,off"], 8)
+    assert [each.name for each in standing] == ["torch:eager[threads=1]", "tensorflow:graph[onednn=on,threads=1]"]
+    assert [[each.name for each in every.factors] for every in planned] == [["mode", "threads"], ["threads", "onednn"]]
+    assert Contender.parse(planned[0].cells[-1][0]).mode == "compile"
