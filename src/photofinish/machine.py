@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,14 @@ def facts(root: Path = Path("/")) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "libc": " ".join(platform.libc_ver()).strip(), "virtual": virtual(root),
         "clock": _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "allocators": [name for name in ALLOCATORS if ctypes.util.find_library(name)], "sensors": sensors(root),
+        "allocators": list(_allocators()), "sensors": sensors(root),
     }
+
+
+@cache
+def _allocators() -> tuple[str, ...]:
+    """Those that a process could be started with; looking for them starts compilers and linkers."""
+    return tuple(name for name in ALLOCATORS if ctypes.util.find_library(name))
 
 
 def quietness(seconds: float = 1.0, root: Path = Path("/")) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class WorkerProcess:
         """That answer to that request. Raises WorkerFailed if it says that it failed, or makes no sense."""
         if reply.get("ok") is not True:
             kind = reply.get("kind")
-            message = str(reply.get("message", reply))[:MESSAGE_LIMIT]
+            message = str(reply.get("message", reply)).removeprefix("Unsupported: ")[:MESSAGE_LIMIT]  # the kind says it
             raise WorkerFailed(kind if kind in KINDS else "protocol", message, self.log_tail())
         wrong = complaint(do, arguments, reply)
         if wrong:

@@ -9,10 +9,12 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from photofinish.errors import UsageError
 from photofinish.values import (
@@ -89,11 +91,9 @@ class Store:
                 connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("INSERT OR REPLACE INTO certificate VALUES ('can be written', '{}')")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _reader(self) -> sqlite3.Connection:
         """A reader, too, writes beside a database in WAL mode; where it may not, the database is read as a file that
         nobody changes. Tables that an older one lacks are empty for a reader."""
-        if not self.only_read:
-            return sqlite3.connect(self.path, timeout=30)
         if not self.path.exists() or not self.path.stat().st_size:
             address = ":memory:"
         else:
@@ -107,14 +107,23 @@ class Store:
                 connection.execute(f"CREATE TEMP TABLE {found['name']} {found['columns']}")
         return connection
 
+    @cached_property
+    def _writer(self) -> sqlite3.Connection:
+        """Open as long as the store is used, and never waits for the disk, which would be milliseconds a record between
+        the blocks of a race: what a process wrote outlives it, and only a loss of power may take the last records."""
+        connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
+        finalize(self, connection.close)
+        connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connect()
-        try:
-            with connection:
+        if self.only_read:
+            with closing(self._reader()) as connection:
                 yield connection
-        finally:
-            connection.close()
+        else:
+            with self._writer as connection:
+                yield connection
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
