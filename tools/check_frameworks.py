@@ -15,6 +15,7 @@ from photofinish.environments.headers import FOLDER, read_header
 PACKAGE = FOLDER.parent
 # Files of a part that its frameworks import when they are there themselves.
 LOADED = {"shipped", "pipeline", "model", "exporter"}
+RANKS = ("rank", "hooks")  # what strategies of a framework have in common
 SHARED = "_common"
 BUILT_ON = {("fake", "numpy")}  # the fake framework runs on the reference
 
@@ -32,7 +33,7 @@ def drivers() -> dict[str, str]:
     headers = {path.stem: read_header(path) for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
     named = [(name, each.driver) for name, info in headers.items() for each in info.recipes if each.driver]
     named += [(name, info.driver_of("", each)) for name, info in headers.items() for each in info.strategies]
-    named += [(name, f"_{name}.rank") for name, info in headers.items() if info.strategies]
+    named += [(name, f"_{name}.{each}") for name, info in headers.items() for each in RANKS if info.strategies]
     return {"frameworks/" + driver.replace(".", "/"): name for name, driver in named}
 
 

@@ -126,13 +126,13 @@ class Worker:
         return {"probes": probes.run(self.contestant)}
 
     def prove(self, folder: str, label: str, forward_only: bool = False, unit: float = 0.0,
-              draw: int = 0, parts: int = 1) -> Dict[str, Any]:
+              draw: int = 0, parts: int = 1, sent: str = "") -> Dict[str, Any]:
         """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`; of a reference
         that rounds what it computes with, those of one `draw` of roundings by `unit`; of one that divides each batch as
-        several processes do, with so many `parts`."""
+        several processes do, with so many `parts`, whose gradients are `sent` in that format."""
         from photofinish.measure import proof
         from photofinish.measure.rounded import Rounded
-        divided = self._divided(parts)
+        divided = self._divided(parts, sent)
         contestant: Any = Rounded(divided, unit, draw) if unit else divided
         written = proof.run(lambda: contestant, Path(folder), label, forward_only=forward_only)
         return {"written": written}
@@ -168,9 +168,9 @@ class Worker:
         from photofinish.measure import proof
         return {"written": proof.free_runs(lambda: self._divided(parts), Path(folder), label)}
 
-    def _divided(self, parts: int) -> Any:
+    def _divided(self, parts: int, sent: str = "") -> Any:
         from photofinish.measure.split import Split
-        return Split(self.contestant, parts) if parts > 1 else self.contestant
+        return Split(self.contestant, parts, sent) if parts > 1 else self.contestant
 
 
 COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "resize",

@@ -126,6 +126,8 @@ def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
     (wrong_use("fake:steady+meen[2]", ONE), "did you mean mean?"),
     (wrong_use("fake:coarse+mean[2]", ONE), "mean has never been run in mode coarse"),
     (wrong_use("numpy+mean[2]", ONE), "those there are: fake+mean"),
+    (wrong_use("torch:eager+ddp[2,hook=fp32]", ONE), "choose from: fp16, powersgd"),
+    (wrong_use("torch:eager+zero[2,hook=fp16]", ONE), "option of torch"),
     (wrong_use(TWO, ONE, batch=7), "2 processes cannot share a batch of 7 equally\nchoose --batch 6, say"),
     (wrong_use(TWO, ONE, threads=1), "2 processes cannot share 1 threads equally\nchoose --threads 2"),
     (wrong_use("fake:steady+mean[2,rank=2,fault=crash]", ONE), "there is no rank 2"),

@@ -10,7 +10,8 @@ from photofinish.environments import frameworks, installed
 
 TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
-STRATEGIES = {info.name: [f"{info.name}:{mode}+{name}[2]" for name, strategy in info.strategies.items()
+STRATEGIES = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
+                          for hook in ("", *(f",hook={each}" for each in strategy.gradients))
                           for mode in strategy.modes]
               for info in frameworks().values() if info.strategies and not info.in_house}
 
@@ -25,3 +26,5 @@ def test_two_processes_compute_what_the_reference_does_with_its_batch_in_two_par
     found = api.verify(f"{TINY}:tiny", STRATEGIES[framework], threads=2, store=tmp_path)
     assert found.certified, found
     assert {each.contender: each.slices for each in found.certificates} == dict.fromkeys(STRATEGIES[framework], 2)
+    compressed = {each.contender: each.gradients for each in found.certificates if each.gradients}
+    assert compressed.keys() == {name for name in STRATEGIES[framework] if "hook" in name}

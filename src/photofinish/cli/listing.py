@@ -123,10 +123,13 @@ def contenders() -> list[Entry]:
     for each in frameworks():
         info = headers()[each["name"]]
         ways = {mode: info.tasks_of(mode) for mode in (*each["modes"], *info.loops)}
-        ways.update({f"{mode}+{name}[2]": STRATEGY_TASKS for name, strategy in info.strategies.items()
-                     for mode in strategy.modes})
+        added: dict[str, dict[str, tuple[str, ...]]] = {}
+        for name, strategy in info.strategies.items():
+            added.update({f"{mode}+{name}[2]": strategy.options for mode in strategy.modes})
+        ways.update(dict.fromkeys(added, STRATEGY_TASKS))
         found += [{"name": f"{each['name']}:{way}", "default": way == each["modes"][0],
-                   "installed": each["version"] is not None, "tasks": list(tasks), "options": each["options"]}
+                   "installed": each["version"] is not None, "tasks": list(tasks),
+                   "options": {**each["options"], **{key: list(values) for key, values in added.get(way, {}).items()}}}
                   for way, tasks in ways.items()]
     return found
 

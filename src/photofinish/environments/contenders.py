@@ -88,8 +88,9 @@ def checked(text: str, device: str = "cpu") -> Contender:
         raise unknown(f"mode of {name}", contender.mode, modes)
     if contender.strategy:
         _check_strategy(framework, contender, device)
-    options = {**framework.options, **({} if contender.strategy else framework.pipeline), **COMMON_OPTIONS,
-               **(STRATEGY_OPTIONS if contender.strategy else {})}
+    options = {**framework.options, **COMMON_OPTIONS, **(
+        {**framework.strategies[contender.strategy].options, **STRATEGY_OPTIONS} if contender.strategy
+        else framework.pipeline)}
     for option, value in contender.options:
         if option not in options:
             raise unknown(f"option of {framework.name}", option, options)

@@ -17,8 +17,11 @@ Python are for programs that this worker calls.
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
     [tool.photofinish.strategies]                       how several processes train one model together, the modes and
-    ddp = { modes = ["eager"], devices = ["cpu"] }      devices in which that has been tried: what drives each of them
-                                                        is _<framework>/strategies/ddp.py.
+    zero = { modes = ["eager"], devices = ["cpu"] }     devices in which that has been tried: what drives each of them
+                                                        is _<framework>/strategies/zero.py. `options` are those that it
+                                                        adds; `gradients` says of values of its option `hook` what they
+                                                        make of gradients on their way: a format ("float16") to which
+                                                        they round, or "approximated".
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
@@ -56,16 +59,20 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 TASKS = ("train", "infer")
 PIPELINE_TASKS = ("epoch",)  # those of a loop over a data set, and of who says how one is fed
 STRATEGY_TASKS = ("train",)  # of several processes that train one model
+HOOK = "hook"  # the option of a strategy that says what becomes of gradients on their way
 LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
 WAITS = ("seconds", "minutes")
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """The modes and devices in which several processes may train one model together by it."""
+    """The modes and devices in which several processes may train one model together by it; the `options` that it adds;
+    what a `hook` among these makes of `gradients` that are sent: a format, or "approximated"."""
 
     modes: tuple[str, ...]
     devices: tuple[str, ...]
+    options: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    gradients: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -306,9 +313,13 @@ def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
     """Raises ValueError."""
-    found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]))
+    found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]),
+                            {option: tuple(values) for option, values in each.get("options", {}).items()},
+                            each.get("gradients", {}))
              for name, each in own.get("strategies", {}).items()}
     for name, each in found.items():
+        if not set(each.gradients) <= set(each.options.get(HOOK, ())):
+            raise ValueError(f"gradients says of values of the option {HOOK} of {name} what they send, not {each}")
         if not set(each.modes) <= set(own["modes"]) or not set(each.devices) <= set(own["devices"]):
             raise ValueError(f"strategies says in which modes and on which devices {name} runs, not {each}")
     return found

@@ -20,8 +20,12 @@
 # trace = "seconds"
 # export = "seconds"
 # cudagraphs = "seconds"
+# [tool.photofinish.strategies.ddp]
+# modes = ["eager"]
+# devices = ["cpu"]
+# options = { hook = ["fp16", "powersgd"], bucket = ["N"], matrix_rank = ["N"] }
+# gradients = { fp16 = "float16", powersgd = "approximated" }
 # [tool.photofinish.strategies]
-# ddp = { modes = ["eager"], devices = ["cpu"] }
 # fsdp2 = { modes = ["eager"], devices = ["cpu"] }
 # zero = { modes = ["eager"], devices = ["cpu"] }
 # [[tool.photofinish.recipes]]

@@ -2,6 +2,10 @@
 
 Each takes the loss and gradients of its part of the batch, and all update by the mean; running statistics are those of
 the first. Where nothing hangs on which samples share a part, that is what one computes of the whole batch.
+
+Gradients may be `sent` in a coarser format: then each part's are rounded to it, divided by the number of parts in it,
+and added up in it, one part after another. That is what a communication hook computes that compresses, not a bound on
+it: what it loses of small numbers (float16 has none below 6e-8) is lost here as well.
 """
 
 from typing import Any, List, Optional, Tuple
@@ -23,11 +27,13 @@ def of_each_part(graph: Graph) -> Tuple[str, ...]:
 
 
 class Split:
-    """A contestant whose batches are divided into `parts` of equal size."""
+    """A contestant whose batches are divided into `parts` of equal size, their gradients `sent` in a format of NumPy's
+    ("" for their own)."""
 
-    def __init__(self, contestant: Any, parts: int) -> None:
+    def __init__(self, contestant: Any, parts: int, sent: str = "") -> None:
         self._contestant = contestant
         self._parts = parts
+        self._sent = sent
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._contestant, name)
@@ -41,10 +47,10 @@ class Split:
         return [self._contestant.feed(part_of(arrays, setup)) for setup in setups]
 
     def infer(self, batch: List[Any]) -> Arrays:
-        return _joined([self._contestant.read(self._contestant.infer(part)) for part in batch])
+        return _joined([self._contestant.read(self._contestant.infer(part)) for part in batch], self._sent)
 
     def gradients(self, batch: List[Any]) -> Arrays:
-        return _joined([self._contestant.gradients(part) for part in batch])
+        return _joined([self._contestant.gradients(part) for part in batch], self._sent)
 
     def train_step(self, batch: List[Any]) -> Arrays:
         """The running statistics are moved by a step on the first part, whose update is then put right."""
@@ -64,7 +70,21 @@ class Split:
         return handle
 
 
-def _joined(parts: List[Arrays]) -> Arrays:
+def _joined(parts: List[Arrays], sent: str) -> Arrays:
     """Outputs one after another, means of the loss and the gradients."""
-    return {name: np.concatenate([each[name] for each in parts]) if name.startswith("output/")
-            else np.asarray(np.mean([each[name] for each in parts], axis=0)) for name in parts[0]}
+    found = {}
+    for name in parts[0]:
+        values = [each[name] for each in parts]
+        found[name] = (np.concatenate(values) if name.startswith("output/") else
+                       _mean_of_sent(values, sent) if sent and name.startswith("gradient/") else
+                       np.asarray(np.mean(values, axis=0)))
+    return found
+
+
+def _mean_of_sent(values: List[np.ndarray], sent: str) -> np.ndarray:
+    """As float64 again. What a format cannot hold is infinite in it, and judged as that."""
+    with np.errstate(over="ignore"):
+        first, *others = [each.astype(sent) / np.array(len(values), sent) for each in values]
+        for each in others:
+            first = first + each
+    return np.asarray(first, np.float64)

@@ -11,10 +11,21 @@ import numpy as np
 
 from photofinish.graph import Graph, Node
 from photofinish.layers import Attention, AveragePool, BatchNorm, Concat, MaxPool, Relu
-from photofinish.measure.proof import FORCED, REFERENCE, STEPS, Plan, kind, was_forward_only
+from photofinish.measure.proof import BATCHES, FORCED, REFERENCE, STEPS, Plan, kind, was_forward_only
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
-from photofinish.referee.tolerance import FLOAT32, INFINITE, UNIT, Comparison, Format, compare, response, size
+from photofinish.referee.tolerance import (
+    APPROXIMATED,
+    FLOAT32,
+    FORMATS,
+    INFINITE,
+    UNIT,
+    Comparison,
+    Format,
+    compare,
+    response,
+    size,
+)
 from photofinish.values import Certificate, Check
 
 SCALED = (AveragePool, Concat, MaxPool, Relu)  # what comes out is scaled, channel by channel, as what went in
@@ -23,6 +34,7 @@ LOST = (  # where a bias has no effect: why, and the layer and its input that ta
     ("a bias before a BatchNorm, which subtracts it", (BatchNorm, 0)),
     ("a bias of attention's keys, which softmax takes away", (Attention, 1)),
 )
+DESCENT = 0.5  # of the exact one: an approximated step may lower the loss by half as much, or by half as much again
 FREE = f"losses of {STEPS} steps"
 GROUPS = {"output": "{} outputs", "loss": "loss", "gradient": "gradients", "state": "running statistics"}
 
@@ -31,9 +43,11 @@ Draws = Sequence[Mapping[str, Results]]  # [draw][exercise][tensor]; draw 0 is t
 
 
 def judge(folder: Path, label: str, contender: str, reference: str = "numpy float64",
-          versions: dict[str, str] | None = None, form: Format = FLOAT32, moved: Sequence[str] = ()) -> Certificate:
+          versions: dict[str, str] | None = None, form: Format = FLOAT32, moved: Sequence[str] = (),
+          sent: str = "") -> Certificate:
     """Reads what `measure.proof.run` wrote for the reference and under `label`, and judges it. Of a coarse format the
-    reference's draws are what was written under the labels `moved`, and the contender has its plain one only.
+    reference's draws are what was written under the labels `moved`, and the contender has its plain one only. Where
+    gradients are `sent` in a format, all draws under these labels count beside the reference's own.
 
     Raises FileNotFoundError when either has not run to its end.
     """
@@ -44,18 +58,22 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
         exact, own = ([_Opened(folder / side / f"draw{draw}", files) for draw in range(draws + 1)]
                       for side, draws in ((REFERENCE, plan.exact_draws), (label, plan.draws)))
         if form is not FLOAT32:
-            exact, own = exact[:1] + [_Opened(folder / each / "draw0", files) for each in moved], own[:1]
+            exact, own = exact[:1], own[:1]
+        exact += [_Opened(folder / each / f"draw{draw}", files) for each in moved
+                  for draw in range(plan.draws + 1)]
         if was_forward_only(folder, label):
             checks = certify_forward(exact, own, form)
             return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
                                plan.batch, seconds=about["seconds"], versions=versions or {}, forward_only=True,
                                precision=form.name)
-        checks, listed = certify(plan.graph, plan.batch, plan.optimizers, exact, own, form)
+        judged = approximated if sent == APPROXIMATED else certify
+        checks, listed = judged(plan.graph, plan.batch, plan.optimizers, exact, own, form)
         if plan.graph.random_nodes:
-            checks += (dropout.check(plan.graph, _Opened(folder / label, files), form),)
+            rounding = FORMATS[sent].stored if sent in FORMATS else 0.0
+            checks += (dropout.check(plan.graph, _Opened(folder / label, files), form, rounding),)
         return Certificate(contender, plan.graph.digest, all(check.passed for check in checks), checks, reference,
                            plan.batch, listed, _curves(plan, own), _curves(plan, exact), about["seconds"],
-                           versions or {}, precision=form.name)
+                           versions or {}, precision=form.name, gradients=sent)
 
 
 def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
@@ -71,9 +89,22 @@ def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference
             exercise = f"{kind(optimizer)}-step{step}"
             comparisons += _exercise(exercise, reference, contender, form, known)
             comparisons += _updates(exercise, step, optimizer, reference, contender, known, listed)
-    groups = dict.fromkeys(each.group for each in comparisons)
-    checks = (_check(group, [each for each in comparisons if each.group == group]) for group in groups)
-    return tuple(checks), tuple(listed)
+    return _checks(comparisons), tuple(listed)
+
+
+def approximated(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
+                 contender: Draws, form: Format = FLOAT32) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
+    """The checks of processes that update by an approximation of their mean gradient, and keep what it leaves out for
+    the next step (error feedback; Karimireddy et al. 2019). What they send and what they keep add up to the gradient:
+    that is compared, as all that comes before an update. Of the updates nothing is, but that they lower the loss about
+    as much as the exact ones."""
+    known = Parameters(graph, batch, reference[0]["training"], form)
+    comparisons = [each for exercise in ("inference", "training")
+                   for each in _exercise(exercise, reference, contender, form, known)]
+    comparisons += [_descent(optimizer, reference, contender) for optimizer in optimizers]
+    updates = ("every update of a parameter, and the optimizer's state", "the step of an approximated gradient is not "
+               "that of the gradient; by how much it lowers the loss is compared")
+    return _checks(comparisons), (updates, *known.listed())
 
 
 def certify_forward(reference: Draws, contender: Draws, form: Format = FLOAT32) -> tuple[Check, ...]:
@@ -227,6 +258,16 @@ def _free_run(optimizer: Optimizer, reference: Draws, contender: Draws, form: Fo
     return _compare(f"{FREE} ({kind(optimizer)})", "loss", exercise, exact, contender, floor, size(losses))
 
 
+def _descent(optimizer: Optimizer, reference: Draws, contender: Draws) -> Comparison:
+    """By how much ten steps lower the loss, from the first steps on each batch to the last."""
+    exercise = kind(optimizer) + "-free"
+    exact, own = (float(np.sum(losses[:BATCHES] - losses[-BATCHES:]))
+                  for losses in (np.asarray(each[0][exercise]["loss"]) for each in (reference, contender)))
+    error = abs(own - exact) if np.isfinite(own) else INFINITE
+    return Comparison(f"descent of the loss in {STEPS} steps ({kind(optimizer)})", "loss", error,
+                      DESCENT * max(exact, 0.0), abs(exact) or 1.0)
+
+
 def _coefficient_rounding(optimizer: Optimizer, step: int) -> float:
     """The relative error of an update whose bias corrections 1 - beta**step are evaluated in float32."""
     if not isinstance(optimizer, Adam):
@@ -283,6 +324,11 @@ def _compare(group: str, name: str, exercise: str, reference: Draws, contender: 
 
 def _curves(plan: Plan, draws: Draws) -> dict[str, tuple[float, ...]]:
     return {kind(each): tuple(map(float, draws[0][kind(each) + "-free"]["loss"])) for each in plan.optimizers}
+
+
+def _checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
+    groups = dict.fromkeys(each.group for each in comparisons)
+    return tuple(_check(group, [each for each in comparisons if each.group == group]) for group in groups)
 
 
 def _check(group: str, comparisons: Sequence[Comparison]) -> Check:

@@ -21,12 +21,13 @@ SAME_ROUNDINGS, MASKED_ROUNDINGS = 3, 8
 Results = Mapping[str, np.ndarray]
 
 
-def check(graph: Graph, exercises: Mapping[str, Results], form: Format = FLOAT32) -> Check:
-    """Judges the exercises "dropout-*" of `measure.proof`; the figures are those of the worst comparison."""
+def check(graph: Graph, exercises: Mapping[str, Results], form: Format = FLOAT32, sent: float = 0.0) -> Check:
+    """Judges the exercises "dropout-*" of `measure.proof`; the figures are those of the worst comparison. `sent` is the
+    rounding of gradients on their way between processes."""
     steps = [exercises[f"dropout-step{step}"] for step in range(DROPOUT_STEPS)]
     inference, given, losses = (exercises["dropout-" + name] for name in ("inference", "given", "losses"))
     if all(np.isfinite(each[name]).all() for each in (*steps, inference, losses) for name in each):
-        comparisons = list(_compare(graph, steps, inference, given, losses["loss"], form.stored))
+        comparisons = list(_compare(graph, steps, inference, given, losses["loss"], form.stored, sent))
     else:
         comparisons = [_part("a result is not finite", INFINITE, 0.0)]
     worst = max(comparisons, key=lambda each: each.badness)
@@ -35,8 +36,8 @@ def check(graph: Graph, exercises: Mapping[str, Results], form: Format = FLOAT32
 
 
 def _compare(graph: Graph, steps: Sequence[Results], inference: Results, given: Results,
-             losses: np.ndarray, stored: float) -> Iterable[Comparison]:
-    same, masked = max(SAME, SAME_ROUNDINGS * stored), max(MASKED, MASKED_ROUNDINGS * stored)
+             losses: np.ndarray, stored: float, sent: float) -> Iterable[Comparison]:
+    same, masked = max(SAME, SAME_ROUNDINGS * stored), max(MASKED, MASKED_ROUNDINGS * max(stored, sent))
     hidden, *dropped, _ = dropout_graph(graph).outputs
     for number, layer in enumerate(random_layers(graph)):
         rate, kind = layer.rate, f"{type(layer).__name__}({layer.rate})"  # type: ignore[attr-defined]

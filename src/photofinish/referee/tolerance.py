@@ -51,6 +51,7 @@ def coarse(name: str, bits: int) -> Format:
     return Format(name, unit, unit, unit, SMALL_INPUTS * unit)
 
 
+APPROXIMATED = "approximated"  # what is sent of gradients is no rounding of them
 FLOAT32 = Format("float32", NOISE, FLOOR, 0.0, NOISE)
 FORMATS = {each.name: each for each in (
     FLOAT32, coarse("bfloat16", 7), coarse("float16", 10), coarse("TF32", 10))}

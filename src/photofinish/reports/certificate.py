@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Quantity, Section, Span, Table
 from photofinish.render.quantities import write
-from photofinish.reports.reading import contender, listed
+from photofinish.reports.reading import contender, listed, sent
 from photofinish.values import Certificate, Check, Result
 
 
@@ -23,7 +24,9 @@ def section(result: Result) -> Section:
         "in that contender; errors are root mean square, relative to the reference."))]
     blocks += [Note((contender(each.contender), f" is certified at {each.precision}: its code is proven in float32 "
                      "(as ", contender(each.exact), "), its results by what the reference makes of values rounded to "
-                     f"{each.precision}.")) for each in certificates if each.exact]
+                     f"{each.precision}.")) for each in certificates if each.exact and not each.gradients]
+    blocks += [Note((contender(each.contender), f" {_sent(each)} Without that its code is proven as ",
+                     contender(each.exact), ".")) for each in certificates if each.gradients]
     if wrong:
         blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
     blocks += [differences(each) for each in certificates if each.differences]
@@ -45,6 +48,16 @@ def reused(certificates: Sequence[Certificate]) -> Note:
              for each in certificates if each.reused]
     return Note(("Proven in an earlier race or verify, with the same model, code, versions and machine: ",
                  *listed(parts), ". --recertify proves anew."))
+
+
+def _sent(certificate: Certificate) -> str:
+    """What of its proof hangs on gradients that are compressed on their way."""
+    if certificate.gradients == APPROXIMATED:
+        return ("updates by an approximation of the mean gradient: its steps are not the reference's, and are not "
+                "compared. What it sends and what it keeps for the next step add up to the reference's gradient, and "
+                "ten steps lower the loss about as much.")
+    return (f"rounds gradients to {certificate.gradients} on their way: they, and updates, are allowed twice what that "
+            "makes of the reference's; everything else what float32 does.")
 
 
 def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
@@ -90,7 +103,8 @@ def _line(certificate: Certificate) -> tuple[Cell, ...]:
 
 def _scope(certificate: Certificate) -> str:
     scopes = [*(["forward only"] if certificate.forward_only else []),
-              *([f"at {certificate.precision}"] if certificate.exact else []),
+              *([f"at {certificate.precision}"] if certificate.exact and not certificate.gradients else []),
+              *([f"gradients {sent(certificate)}"] if certificate.gradients else []),
               *([f"in {certificate.slices} parts"] if certificate.slices > 1 else [])]
     return f" ({', '.join(scopes)})" if scopes else ""
 

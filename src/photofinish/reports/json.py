@@ -129,6 +129,7 @@ def certified(certificate: Certificate) -> dict[str, Any]:
         "exact": certificate.exact,
         "slices": certificate.slices,
         "of_slices": list(certificate.of_slices),
+        "gradients": certificate.gradients,
         "created": certificate.created,
         "reused": certificate.reused,
         "reference": certificate.reference,

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Interval, Span, Table, Text
 from photofinish.render.quantities import write
 from photofinish.stats.standings import REHEARSAL
-from photofinish.values import Case, Estimate, Load, Result, Standing, Verdict
+from photofinish.values import Case, Certificate, Estimate, Load, Result, Standing, Verdict
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
          "serve": "queries under load"}
@@ -140,6 +141,17 @@ def divided(result: Result) -> dict[str, str]:
     statistics of each of 2 parts of the batch"."""
     return {each.contender: f"{' and '.join(each.of_slices)} of each of {each.slices} parts of the batch"
             for each in result.race.certificates if each.slices > 1}
+
+
+def compressed(result: Result) -> dict[str, str]:
+    """Contender -> what it does to gradients on their way, of processes that do something: "gradients sent in float16".
+    """
+    return {each.contender: f"gradients {sent(each)}" for each in result.race.certificates if each.gradients}
+
+
+def sent(certificate: Certificate) -> str:
+    """How it sends its gradients, where that changes them."""
+    return APPROXIMATED if certificate.gradients == APPROXIMATED else f"sent in {certificate.gradients}"
 
 
 def attributed(result: Result, warnings: Iterable[str]) -> list[Text]:

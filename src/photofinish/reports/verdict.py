@@ -11,6 +11,7 @@ from photofinish.reports.reading import (
     attributed,
     between,
     certified,
+    compressed,
     contender,
     divided,
     formats,
@@ -142,12 +143,13 @@ def _proof(result: Result) -> Text:
 
 
 def _labels(result: Result, ranking: Sequence[str]) -> Text:
-    """Who is certified at a coarser format than the race's, or with statistics of parts of the batch: in that alone it
-    computes the same."""
+    """Who is certified at a coarser format than the race's, with statistics of parts of the batch, or with gradients
+    changed on their way: in that alone it computes the same."""
     coarse = formats(result)
-    parts = divided(result)
+    parts, changed = divided(result), compressed(result)
     told = [Span(f"{name} certified at {coarse[name]}", "strong") for name in ranking if name in coarse]
-    told += [Span(f"{name} with {parts[name]}", "strong") for name in ranking if name in parts]
+    told += [Span(f"{name} with {' and '.join(found)}", "strong") for name in ranking
+             if (found := [each[name] for each in (parts, changed) if name in each])]
     return (", ", *listed(told)) if told else ()
 
 

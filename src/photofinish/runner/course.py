@@ -16,6 +16,7 @@ import numpy as np
 from photofinish import models
 from photofinish.data import draw_batch
 from photofinish.environments import TASKS, Environment, start
+from photofinish.environments.headers import HOOK
 from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
@@ -81,6 +82,23 @@ class Entry:
         precision, exact = found
         return precision, replace(self, contender=replace(self.stepping, mode=exact, copy=1),
                                   tasks=self.home.framework.tasks_of(exact))
+
+    @property
+    def compressed(self) -> tuple[str, "Entry"] | None:
+        """Of processes whose hook changes the gradients they send: to what, and the same contender without the hook."""
+        strategy = self.home.framework.strategies.get(self.contender.strategy)
+        options = self.contender.options
+        sent = strategy.gradients.get(dict(options).get(HOOK, "")) if strategy else None
+        if strategy is None or sent is None:
+            return None
+        kept = tuple(each for each in options if each[0] not in strategy.options)
+        return sent, replace(self, contender=replace(self.contender, options=kept, copy=1))
+
+    @property
+    def rests_on(self) -> "Entry | None":
+        """On whose certificate its own rests."""
+        found = self.coarse or self.compressed
+        return found[1] if found else None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.runner.ranks import label_of
-from photofinish.runner.reference import Reference, moved
+from photofinish.runner.reference import Reference, moved, sent_in
 from photofinish.store import Store
 from photofinish.values import Certificate
 
@@ -55,18 +55,22 @@ class Notary:
         A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
         the reference did is rare and does not happen twice; what computes something else is refused each time.
         Another package's model that cannot take the graph's weights is refused at once, with how it differs. A mode of
-        a coarser format is proven twice: its code in float32, and what it computes by that format's own rounding.
+        a coarser format is proven twice: its code in float32, and what it computes by that format's own rounding. So
+        are processes that compress their gradients: without doing so, and by what the reference makes of gradients so
+        rounded, or where that is no rounding by what must hold (`certificate.approximated`).
         """
         if "build" in dict(entry.contender.options):
             built = worker.ask("build", self.course.patience.build, **self.course.build_arguments())
             if built["differences"]:
                 return Certificate(entry.name, self.course.graph.digest, False, (), "", self.course.case.batch,
                                    versions=self._versions(entry), differences=tuple(map(tuple, built["differences"])))
-        precision, exact = entry.coarse or (FLOAT32.name, None)
-        form = FORMATS[precision]
-        structure = self._exact(exact, say) if exact is not None else None
+        form = FORMATS[entry.coarse[0] if entry.coarse else FLOAT32.name]
+        structure = self._exact(entry.rests_on, say) if entry.rests_on is not None else None
+        sent, _ = entry.compressed or ("", None)
         for attempt in range(ATTEMPTS):
             folder = self.reference.folder(self.course.seed + attempt, form, entry.contender.world)
+            if sent in FORMATS:
+                self.reference.sent(self.course.seed + attempt, entry.contender.world, sent)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
@@ -87,7 +91,7 @@ class Notary:
         return earned
 
     def _exact(self, entry: Entry, say: Callable[[str], None]) -> Certificate:
-        """The certificate of the mode whose code a coarser one runs, known or earned now. Raises WorkerFailed."""
+        """The certificate on which another's rests, known or earned now. Raises WorkerFailed."""
         known = self.known(entry) if entry.name in self.course.facts else None
         if known is not None:
             return known
@@ -95,16 +99,17 @@ class Notary:
         try:
             reply = worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
             self.course.facts[entry.name] = reply["facts"]
-            return self.known(entry) or self.certify(worker, entry, lambda text: say(f"in float32: {text}"))
+            return self.known(entry) or self.certify(worker, entry, lambda text: say(f"{entry.name}: {text}"))
         finally:
             worker.kill()
 
     def _judged(self, worker: Worker, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
         """Raises WorkerFailed if what the worker left cannot be judged."""
-        world = entry.contender.world
+        world, (sent, _) = entry.contender.world, entry.compressed or ("", None)
+        others = [sent_in(sent)] if sent in FORMATS else moved(form)
         try:
             earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,
-                                        self._versions(entry), form, moved(form)) for rank in range(world)]
+                                        self._versions(entry), form, others, sent) for rank in range(world)]
             return replicas.together(earned, self.reference.of_each if world > 1 else ())
         except UNREADABLE as error:
             raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",

@@ -52,7 +52,7 @@ class Reference:
     @property
     def forward_only(self) -> bool:
         """Whether nobody here trains: then outputs are all that contenders are compared in."""
-        proven = [*self.course.entries, *(each.coarse[1] for each in self.course.entries if each.coarse)]
+        proven = [*self.course.entries, *(each.rests_on for each in self.course.entries if each.rests_on)]
         return all(entry.forward_only for entry in proven)
 
     def folder(self, seed: int, form: Format = FLOAT32, world: int = 1) -> Path:
@@ -85,6 +85,16 @@ class Reference:
             self._say("more free runs of the reference: ten steps amplify rounding here")
             self._run(self.fast or self.numpy, folder, proof.REFERENCE, "free_runs", self.parts(world))
             self.widened.add(folder)
+
+    def sent(self, seed: int, world: int, form: str) -> None:
+        """What the reference makes of it where `world` processes send their gradients in that format of NumPy's is in
+        the folder of the proof, too. Raises WorkerFailed."""
+        folder = self.folder(seed, world=world)
+        if not (folder / sent_in(form) / "about.json").exists():
+            self._say(f"the reference sends gradients in {form}")
+            with self._loaded(self.fast or self.numpy) as worker:
+                worker.ask("prove", self.course.patience.prove, folder=str(folder), label=sent_in(form), parts=world,
+                           sent=form)
 
     def parts(self, world: int) -> int:
         """Into how many parts each batch is divided: as many as there are processes, where it makes a difference."""
@@ -190,6 +200,11 @@ class Reference:
 def moved(form: Format) -> list[str]:
     """The labels of the draws in which the reference rounds to a format; none for float32, whose draws are its own."""
     return [] if form is FLOAT32 else [f"{form.name}-{draw}" for draw in range(1, EXACT_DRAWS + 1)]
+
+
+def sent_in(form: str) -> str:
+    """The label under which its processes send their gradients in that format, in every draw."""
+    return f"gradients-{form}"
 
 
 def _here() -> environments.Environment:

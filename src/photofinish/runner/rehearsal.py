@@ -41,7 +41,7 @@ class Rehearsal:
             hazards = {entry.name: entry.home.hazards for entry in entries if entry.name in self.probes}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
             course.record(None, "audit", *audit.findings(self.probes, course.case, formats), *audit.builds(hazards))
-            for entry in sorted(entries, key=lambda each: each.coarse is not None):  # which rest on others' proofs
+            for entry in sorted(entries, key=lambda each: each.rests_on is not None):  # which rest on others' proofs
                 if entry.name in self.unproven:
                     self._guarded(entry, self._certify)
         finally:

@@ -27,7 +27,8 @@ class Certificate:
     is the proof of a contender that runs inference and nothing else. `precision` is the format by whose rounding it was
     judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `slices` is into how many
     parts its processes divide each batch, where that makes a difference: what `of_slices` names is then taken of each,
-    by the reference, too.
+    by the reference, too. `gradients` is what its processes send of them: "" all, a format to which they round them, or
+    "approximated"; then it rests on the certificate of `exact`, too, which sends them as they are.
     `created` is when it was earned (ISO 8601), `reused` says that this was in an earlier race or `verify`.
     """
 
@@ -50,6 +51,7 @@ class Certificate:
     exact: str = ""
     slices: int = 1
     of_slices: Tuple[str, ...] = ()
+    gradients: str = ""
 
 
 @dataclass(frozen=True)
