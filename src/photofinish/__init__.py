@@ -1,18 +1,18 @@
 """Photofinish judges races between deep-learning frameworks."""
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Interrupted", "load", "race", "serve", "sweep", "verify"]
+__all__ = ["Interrupted", "load", "race", "serve", "sweep", "verify", "why"]
+_ELSEWHERE = {"why": "why_run"}  # the verbs that are not in `api`
 
 
 def __getattr__(name: str) -> Any:
     """The verbs of `photofinish.api`, imported when first used: `import photofinish` stays light."""
     if name not in __all__:
         raise AttributeError(f"module 'photofinish' has no attribute {name!r}")
-    from photofinish import api
-
-    return getattr(api, name)
+    return getattr(import_module(f"photofinish.{_ELSEWHERE.get(name, 'api')}"), name)
 
 
 def __dir__() -> list[str]:

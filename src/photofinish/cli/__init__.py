@@ -29,6 +29,7 @@ from photofinish.cli import (
     study,
     sweep,
     verify,
+    why,
 )
 from photofinish.errors import UsageError, unknown
 
@@ -77,8 +78,8 @@ def photofinish() -> None:
     """
 
 
-for each in (race, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, factors, claims,
-             report, listing, show, env, doctor, selftest):
+for each in (race, why, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, factors,
+             claims, report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

@@ -19,6 +19,8 @@
 # device = []
 # joules = []
 # sync = []
+# node = []
+# slow = []
 # [tool.photofinish.strategies]
 # mean = { modes = ["steady"], devices = ["cpu"] }
 # ///
@@ -29,8 +31,9 @@ seconds more for each sample of its batch (an inference takes a third), `noise` 
 log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
 holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out,
 `device` MiB that it says a device's allocator has, and twice as much at most, `joules` what a training step spends (an
-inference a third), which a scripted sensor then counts, `sync` what the processes of a strategy add to a step. In mode
-forward it is an inference engine: it trains nothing. In mode coarse it computes with weights and inputs rounded to
+inference a third), which a scripted sensor then counts, `sync` what the processes of a strategy add to a step, `node`
+seconds more for each node of the graph, `slow` a kind of layer with how many times as long its nodes take (Conv:3). In
+mode forward it is an inference engine: it trains nothing. In mode coarse it computes with weights and inputs rounded to
 bfloat16, as mixed precision does.
 """
 
@@ -59,8 +62,11 @@ class Contestant(Reference):
         script = setup.options
         self.random = np.random.RandomState(int.from_bytes(os.urandom(4), "little"))
         self.noise = float(script.get("noise", "0.01"))
-        launch = float(script.get("launch", "0")) * self.random.standard_normal()
-        self.step_seconds = float(script.get("step", "0.01")) * float(np.exp(launch))
+        self.speed = float(np.exp(float(script.get("launch", "0")) * self.random.standard_normal()))
+        self.start_seconds = float(script.get("step", "0.01"))
+        self.node_seconds = float(script.get("node", "0"))
+        self.slow, _, times = script.get("slow", "").partition(":")
+        self.times = float(times or "1")
         self.sample_seconds = float(script.get("sample", "0"))
         self.compiling = float(script.get("compile", "0"))  # what the first step of a batch size pays on top
         self.compiled: Set[int] = set()
@@ -75,7 +81,8 @@ class Contestant(Reference):
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         super().build(graph, batch, optimizer)
-        self.step_seconds += batch * self.sample_seconds
+        nodes = sum(self.times if type(node.layer).__name__ == self.slow else 1.0 for node in graph.nodes)
+        self.step_seconds = self.speed * (self.start_seconds + batch * self.sample_seconds + nodes * self.node_seconds)
 
     def facts(self) -> Dict[str, Any]:
         return dict(super().facts(), title="fake")

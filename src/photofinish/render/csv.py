@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from photofinish.render.document import Cell, Column, Document, Interval, Span, Table, blocks_of
 
-_UNITS = {"duration": " (s)", "bytes": " (B)", "energy": " (J)", "rate": " (/s)", "percent": " (fraction)",
-          "accuracy": " (fraction)"}
+_UNITS = {"duration": " (s)", "difference": " (s)", "bytes": " (B)", "energy": " (J)", "rate": " (/s)",
+          "percent": " (fraction)", "accuracy": " (fraction)"}
 
 
 def tables(document: Document) -> dict[str, str]:

@@ -187,7 +187,17 @@ class Calculator:
     unit: str
 
 
-Block = Union[Heading, Paragraph, Banner, Note, Table, Facts, Code, Fold, Chart, Calculator]
+@dataclass(frozen=True)
+class Tiles:
+    """A picture of something made of many parts, in their order: a row of shades for each group. Figures stand in a
+    table beside it."""
+
+    title: str
+    summary: str
+    rows: tuple[tuple[str, tuple[Shade, ...]], ...]
+
+
+Block = Union[Heading, Paragraph, Banner, Note, Table, Facts, Code, Fold, Chart, Calculator, Tiles]
 
 
 @dataclass(frozen=True)

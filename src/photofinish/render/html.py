@@ -29,6 +29,7 @@ from photofinish.render.document import (
     Span,
     Table,
     Text,
+    Tiles,
 )
 from photofinish.render.quantities import DASH, plain, write, write_column
 
@@ -77,7 +78,7 @@ class _Painter:
             Heading: lambda block: f"<h3>{escape(block.text)}</h3>",
             Paragraph: lambda block: f"<p>{self.words(block.text)}</p>",
             Banner: self.banner, Note: self.note, Table: self.table, Facts: self.facts, Code: self.code,
-            Fold: self.fold, Chart: self.chart, Calculator: self.calculator,
+            Fold: self.fold, Chart: self.chart, Calculator: self.calculator, Tiles: self.tiles,
         }
         self.charts = 0
 
@@ -177,6 +178,14 @@ class _Painter:
         drawing = charts.svg(block, parts if stacked else self.colours, self.charts)
         return (f'<figure class="chart"><figcaption><b>{escape(block.title)}</b>{escape(block.summary)}</figcaption>'
                 f'{legend}<div class="scroll">{drawing}</div></figure>')
+
+    def tiles(self, block: Tiles) -> str:
+        rows = "".join(f"<tr><th scope=\"row\">{escape(name)}</th><td>{''.join(map(self.part, shades))}</td></tr>"
+                       for name, shades in block.rows)
+        legend = _legend([(name, f'<rect width="14" height="10" y="1" fill="{colour}"/>')
+                          for name, colour in self.colours.items()])
+        return (f'<figure class="tiles"><figcaption><b>{escape(block.title)}</b>{escape(block.summary)}</figcaption>'
+                f"{legend}<table>{rows}</table></figure>")
 
     def calculator(self, block: Calculator) -> str:
         jobs = [{"name": job.name, "colour": self.colours.get(job.name, "var(--quiet)"), "fixed": job.fixed,

@@ -22,6 +22,7 @@ from photofinish.render.document import (
     Span,
     Table,
     Text,
+    Tiles,
 )
 from photofinish.render.quantities import write, write_column
 
@@ -125,5 +126,5 @@ _KINDS: dict[type, Callable[[Any], str]] = {
     Heading: lambda block: f"### {_escaped(block.text)}",
     Paragraph: lambda block: _words(block.text),
     Banner: _banner, Note: _note, Table: _table, Facts: _facts, Code: _code, Fold: _fold, Chart: _chart,
-    Calculator: _nothing,
+    Calculator: _nothing, Tiles: _nothing,
 }

@@ -83,8 +83,13 @@ def _check(value: float) -> str:
     return "passed" if value else "FAILED"
 
 
+def _difference(seconds: float) -> str:
+    return f"{'+' if seconds > 0 else ''}{duration(seconds)}"
+
+
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "duration": duration,
+    "difference": _difference,
     "bytes": _bytes,
     "energy": _energy,
     "percent": _percent,
@@ -125,14 +130,16 @@ def write_column(values: Sequence[Cell], hint: str) -> list[str]:
         return [_own_units(value, hint) if isinstance(value, Interval) else write(value, hint) for value in values]
     size, suffix, decimals = scale
 
+    sign, to = ("+", " to ") if hint == "difference" else ("", DASH)
+
     def number(value: float) -> str:
-        return f"{value / size:,.{decimals}f}"
+        return f"{value / size:{sign},.{decimals}f}"
 
     def cell(value: Cell) -> str:
         if isinstance(value, Interval):
             if not _shown(value, hint):
                 return f"{number(value.value)}{suffix} ({_UNTOLD})"
-            return f"{number(value.value)}{suffix} ({number(value.low)}{DASH}{number(value.high)})"
+            return f"{number(value.value)}{suffix} ({number(value.low)}{to}{number(value.high)})"
         return number(value) + suffix if _numbers(value) else write(value, hint)  # type: ignore[arg-type]
     return [cell(value) for value in values]
 
@@ -161,18 +168,19 @@ def _numbers(value: Cell) -> list[float]:
 
 
 def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -> tuple[float, str, int] | None:
-    units = {"duration": _DURATIONS[3:], "bytes": _BYTES, "ratio": ((1.0, TIMES),), "rate": ((1.0, " /s"),),
-             "number": ((1.0, ""),), "energy": _ENERGIES}.get(hint)
+    units = {"duration": _DURATIONS[3:], "difference": _DURATIONS[3:], "bytes": _BYTES, "ratio": ((1.0, TIMES),),
+             "rate": ((1.0, " /s"),), "number": ((1.0, ""),), "energy": _ENERGIES}.get(hint)
     positive = [abs(each) for each in numbers if each]
-    if units is None or not positive or max(positive) > 1000 * min(positive):
+    signed = hint == "difference"  # which may be near zero
+    if units is None or not positive or (max(positive) > 1000 * min(positive) and not signed):
         return None
-    leading = max(positive) if hint == "bytes" else min(positive)
+    leading = max(positive) if hint == "bytes" or signed else min(positive)
     size, name = _unit(leading, units)
     if hint == "duration" and max(positive) >= min(_MINUTE, 1000 * size):
         return None
     widths = [value.high - value.low for value in values if isinstance(value, Interval) and _shown(value, hint)]
     decimals = 2 if hint == "ratio" else _decimals(leading / size)
-    if widths:  # show the interval itself with two digits or so, never more than it deserves
+    if widths and not signed:  # show the interval itself with two digits or so, never more than it deserves
         decimals = min(6, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))
     suffix = name if hint == "ratio" or not name or name.startswith(" ") else " " + name
     return size, suffix, decimals

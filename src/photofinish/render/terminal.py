@@ -32,6 +32,7 @@ from photofinish.render.document import (
     Span,
     Table,
     Text,
+    Tiles,
 )
 from photofinish.render.quantities import write, write_column
 
@@ -70,7 +71,7 @@ class _Painter:
             Heading: lambda block: Rich(block.text, style="bold"),
             Paragraph: lambda block: self.words(block.text),
             Banner: self.banner, Note: self.note, Table: self.table, Facts: self.facts, Code: self.code,
-            Fold: self.fold, Chart: self.chart, Calculator: lambda block: None,
+            Fold: self.fold, Chart: self.chart, Calculator: lambda block: None, Tiles: lambda block: None,
         }
 
     def draw(self, block: Block) -> RenderableType | None:

@@ -34,7 +34,7 @@ from photofinish.values import (
 )
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
-           "history", "bisect", "gate", "advise", "factors")
+           "history", "bisect", "gate", "advise", "factors", "why")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

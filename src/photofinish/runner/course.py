@@ -122,6 +122,29 @@ class Patience:
         return cls() if seconds is None else cls(*([seconds] * len(fields(cls))))
 
 
+@dataclass(frozen=True)
+class Work:
+    """What contenders are built from and fed with, as files: a graph, its weights, `count` batches."""
+
+    graph: Path
+    state: Path
+    batches: Path
+    count: int
+
+    @classmethod
+    def write(cls, folder: Path, graph: Graph, batch: int, seed: int, weights: Arrays | None = None,
+              name: str = "model", count: int = BATCHES) -> "Work":
+        """Draws what is not given. What was written under that name before is gone."""
+        work = cls(folder / f"{name}.json", folder / f"{name}-state.npz", folder / f"{name}-batches.npz", count)
+        work.graph.write_text(json.dumps(graph.to_json()))
+        state = initial_state(graph, seed) if weights is None else weights
+        np.savez(work.state, **state)  # type: ignore[arg-type]
+        batches = {f"{i}/{name}": values for i in range(count)
+                   for name, values in draw_batch(graph, batch, seed + i).items()}
+        np.savez(work.batches, **batches)  # type: ignore[arg-type]
+        return work
+
+
 @dataclass
 class Course:
     """One session: the same model, batch and contenders for each of its cases (one per task)."""
@@ -152,15 +175,8 @@ class Course:
     def __post_init__(self) -> None:
         self.rooms = pack(self.folder / "worker")
         self.watchdog = Watchdog()
-        self.graph_file = self.folder / "graph.json"
-        self.graph_file.write_text(json.dumps(self.graph.to_json()))
-        self.state_file = self.folder / "state.npz"
-        state = initial_state(self.graph, self.seed) if self.weights is None else self.weights
-        np.savez(self.state_file, **state)  # type: ignore[arg-type]
-        self.batches_file = self.folder / "batches.npz"
-        batches = {f"{i}/{name}": values for i in range(BATCHES)
-                   for name, values in draw_batch(self.graph, self.case.batch, self.seed + i).items()}
-        np.savez(self.batches_file, **batches)  # type: ignore[arg-type]
+        self.work = Work.write(self.folder, self.graph, self.case.batch, self.seed, self.weights)
+        self.batches_file = self.work.batches
 
     @property
     def case(self) -> Case:
@@ -240,14 +256,16 @@ class Course:
         driver = {"driver": entry.driver} if entry.driver else {}
         return {"framework": of.framework, **driver, "setup": setup, "sabotage": planted}
 
-    def build_arguments(self) -> dict[str, Any]:
-        """An optimizer is for who trains: inference holds no slots, and may be of a single sample."""
+    def build_arguments(self, work: Work | None = None) -> dict[str, Any]:
+        """Of the model, or of other work. An optimizer is for who trains: inference holds no slots, and may be of a
+        single sample."""
         trains = any(STEP_OF.get(task, task) == "train" for task in self.tasks)
-        return {"graph": str(self.graph_file), "batch": self.case.batch,
+        return {"graph": str((work or self.work).graph), "batch": self.case.batch,
                 "optimizer": optimizer_json(self.optimizer) if trains else None}
 
-    def weights_arguments(self) -> dict[str, Any]:
-        return {"state": str(self.state_file), "batches": str(self.batches_file), "count": BATCHES}
+    def weights_arguments(self, work: Work | None = None) -> dict[str, Any]:
+        work = work or self.work
+        return {"state": str(work.state), "batches": str(work.batches), "count": work.count}
 
     def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
         """Records a failure as a result and takes the contender out of the race."""

@@ -14,7 +14,7 @@ from photofinish.runner import energy
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import gather
 from photofinish.runner.process import Worker, WorkerFailed
-from photofinish.stats.plan import block_steps
+from photofinish.stats.plan import BLOCK_SECONDS, block_steps
 from photofinish.stats.steady import steady
 from photofinish.values import Block, Launch, Phase, Progress, WarmUp
 
@@ -22,7 +22,7 @@ WARM_SECONDS = 8.0  # the longest a contender may take to settle after its first
 FOREIGN_LIMIT = 0.10  # a block in which others used more of the machine is repeated once, whoever it belongs to
 
 
-def balanced_order(names: list[str], number: int, seed: int) -> list[str]:
+def balanced_order(names: list[str], number: int, seed: int | str) -> list[str]:
     """A random order for an odd `number`, its reverse for the next: every position is shared fairly."""
     order = list(names)
     random.Random(f"{seed}/{(number + 1) // 2}").shuffle(order)
@@ -48,6 +48,8 @@ class LaunchRun:
         self.title = f"launch {number}"
         self.workers: dict[str, Worker] = {}
         self.typical: dict[tuple[str, str], float] = {}  # seconds per step, as they came out of the warm-up
+        self.part = ""  # what is being timed, where it is not the model
+        self.block_seconds = BLOCK_SECONDS
 
     def run(self) -> Launch:
         course, begin, title = self.course, time.monotonic(), self.title
@@ -76,9 +78,13 @@ class LaunchRun:
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
             self._energies(entries)
+            self._more(entries)
         finally:
             while self.workers:
                 self.workers.popitem()[1].kill()
+
+    def _more(self, entries: dict[str, Entry]) -> None:
+        """What else is asked of the processes before they end."""
 
     def _prepare(self, entry: Entry) -> None:
         course = self.course
@@ -123,10 +129,10 @@ class LaunchRun:
             course.estimates.setdefault(task, {}).setdefault(entry.name, typical)
 
     def _round(self, entries: dict[str, Entry], number: int) -> None:
-        course = self.course
+        course, kind = self.course, "part_blocks" if self.part else "blocks"
         for task in course.tasks:
-            able = sorted(name for name in self.workers if course.runs(entries[name], task))
-            order = balanced_order(able, number, course.seed * 1000 + self.number)
+            able = sorted(name for name in self.workers if self._runs(entries[name], task))
+            order = balanced_order(able, number, f"{course.seed * 1000 + self.number}{self.part}")
             for position, name in enumerate(order):
                 if name in course.out:
                     continue
@@ -136,9 +142,9 @@ class LaunchRun:
                     block = self._block(worker, name, task, number, position)
                     if block.foreign is not None and block.foreign > FOREIGN_LIMIT:
                         again = self._block(worker, name, task, number, position)
-                        course.record(task, "blocks", Block(**{**vars(block), "repeated": True}))
+                        course.record(task, kind, Block(**{**vars(block), "repeated": True}))
                         block = again
-                    course.record(task, "blocks", block)
+                    course.record(task, kind, block)
                 course.sign_of_life()
         course.listener(Progress("block", f"{self.title}, round {number} of {self.rounds}", done=number,
                                  total=self.rounds))
@@ -169,12 +175,13 @@ class LaunchRun:
         return self.typical[name, task]
 
     def _block(self, worker: Worker, name: str, task: str, number: int, position: int) -> Block:
-        return self._timed(worker, name, task, number, position, block_steps(self.typical[name, task]))
+        steps = block_steps(self.typical[name, task], self.block_seconds)
+        return self._timed(worker, name, task, number, position, steps)
 
     def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
         reply = worker.ask("block", self.course.patience.block, task=task, steps=steps)
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
-                     reply["foreign"], reply["resume"], reply["loss"], group=self.group)
+                     reply["foreign"], reply["resume"], reply["loss"], group=self.group, part=self.part)
 
     @contextmanager
     def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[Worker | None]:
@@ -188,10 +195,21 @@ class LaunchRun:
             if alive is not None:
                 alive.stop()
         except WorkerFailed as error:
-            self.course.failed(entry, error, self.number, f"{phase}:{task}" if task else phase)
-            failed = self.workers.pop(entry.name, None)
-            if failed is not None:
-                failed.kill()
+            self._failed(entry, error, f"{phase}:{task}" if task else phase)
+
+    def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
+        """Records it as the contender's result, which ends its race."""
+        self.course.failed(entry, error, self.number, phase)
+        self._end(entry.name)
+
+    def _end(self, name: str) -> None:
+        worker = self.workers.pop(name, None)
+        if worker is not None:
+            worker.kill()
+
+    def _runs(self, entry: Entry, task: str) -> bool:
+        """Whether it takes part in the blocks of a task."""
+        return self.course.runs(entry, task)
 
     def _phase(self, entry: Entry, name: str, seconds: float, reply: dict[str, Any], task: str | None = None) -> None:
         self.course.seen(entry, reply)

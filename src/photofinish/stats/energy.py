@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from photofinish.stats import paired, student
-from photofinish.values import Consumption, Energy, Estimate, Race
+from photofinish.stats import paired
+from photofinish.values import Consumption, Energy, Race
 
 
 def consumption(race: Race) -> tuple[Consumption, ...]:
@@ -34,9 +34,9 @@ def _consumption(name: str, launches: Mapping[int, Sequence[Energy]], race: Race
     all_runs = [each for runs in launches.values() for each in runs]
     foreign = [each.foreign for each in all_runs if each.foreign is not None]
     busy = [each.busy for each in all_runs if each.busy is not None]
-    return Consumption(name, len(launches), _mean(joules / units), float(np.mean(idle / units)),
-                       _mean((joules - idle) / units), float(np.mean(joules / seconds)), float(np.mean(seconds)),
-                       max(foreign, default=None), float(np.mean(busy)) if busy else None)
+    return Consumption(name, len(launches), paired.mean_interval(joules / units), float(np.mean(idle / units)),
+                       paired.mean_interval((joules - idle) / units), float(np.mean(joules / seconds)),
+                       float(np.mean(seconds)), max(foreign, default=None), float(np.mean(busy)) if busy else None)
 
 
 def _units(run: Energy, race: Race) -> float:
@@ -45,13 +45,3 @@ def _units(run: Energy, race: Race) -> float:
     if run.task == "epoch" and case.training is not None:
         return case.training.samples * case.units
     return run.steps * case.batch * case.units
-
-
-def _mean(values: np.ndarray, level: float = 0.95) -> Estimate:
-    """With its t interval: of the figures themselves and not of their logarithms, for what is left of a subtraction may
-    be near zero. One launch gives a point of level 0."""
-    if len(values) < 2:
-        return Estimate(float(values[0]), float(values[0]), float(values[0]), paired.POINT)
-    mean, error = student.mean_and_error(values)
-    reach = student.quantile((1 + level) / 2, len(values) - 1) * error
-    return Estimate(mean, mean - reach, mean + reach, level)

@@ -42,8 +42,13 @@ def log_steps(race: Race) -> dict[str, Rounds]:
     if race.case.training is not None:
         return {name: {launch: {turn: math.log(seconds) for turn, seconds in turns.items()}
                        for launch, turns in launches.items()} for name, launches in curves.rounds(race).items()}
-    found: dict[str, Rounds] = {name: defaultdict(dict) for name in race.contenders}
-    for block in timed_blocks(race):
+    return rounds_of(race.contenders, timed_blocks(race))
+
+
+def rounds_of(contenders: Iterable[str], blocks: Iterable[Block]) -> dict[str, Rounds]:
+    """The rounds of each contender among these blocks."""
+    found: dict[str, Rounds] = {name: defaultdict(dict) for name in contenders}
+    for block in blocks:
         found[block.contender][block.launch][block.group, block.round] = math.log(median(block.seconds))
     return {name: {launch: dict(sorted(rounds.items())) for launch, rounds in sorted(launches.items())}
             for name, launches in found.items()}
@@ -110,6 +115,16 @@ def interval(logs: np.ndarray, level: float = 0.95) -> Estimate:
     mean, error = student.mean_and_error(logs)
     reach = min(student.quantile((1 + level) / 2, len(logs) - 1) * error, FARTHEST)
     return Estimate(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), level)
+
+
+def mean_interval(values: np.ndarray, level: float = 0.95) -> Estimate:
+    """The mean of figures, one per launch, with its t interval: of the figures themselves and not of their logarithms,
+    for what is left of a subtraction may be near zero. One launch gives a point of level 0."""
+    if len(values) < 2:
+        return Estimate(float(values[0]), float(values[0]), float(values[0]), POINT)
+    mean, error = student.mean_and_error(values)
+    reach = student.quantile((1 + level) / 2, len(values) - 1) * error
+    return Estimate(mean, mean - reach, mean + reach, level)
 
 
 def estimate_ratio(race: Race, a: str, b: str, level: float = 0.95) -> Estimate | None:

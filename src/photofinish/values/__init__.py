@@ -5,6 +5,7 @@ from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training
 from photofinish.values.contender import Contender, SpellingError
 from photofinish.values.json import from_json, to_json
 from photofinish.values.largest import MAX, LargestBatch, Trial
+from photofinish.values.parts import Part
 from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Metering, Race, Skip, Straggler
@@ -26,6 +27,6 @@ from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate
 __all__ = [
     "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
     "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
-    "Metering", "Observation", "Phase", "Progress", "Race", "Resize", "Result", "SameGuesses", "Scaling", "Skip",
-    "SpellingError", "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Metering", "Observation", "Part", "Phase", "Progress", "Race", "Resize", "Result", "SameGuesses", "Scaling",
+    "Skip", "SpellingError", "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from photofinish.values.case import Case
 from photofinish.values.largest import LargestBatch
+from photofinish.values.parts import Part
 from photofinish.values.proof import Certificate, Finding
 from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, SameGuesses, WarmUp
 
@@ -48,7 +49,8 @@ class Race:
     of the `contenders`; `stragglers` are, and were timed in the pilot only. `largest` are the largest batches of which
     the case's is the smallest, where that was asked for. `environments` are those the contenders ran in: "origin" (this
     Python, given by the user, or made), "python" and "packages", with exact versions. `metering` is None where nobody
-    asked for energy.
+    asked for energy. `parts` are the distinct layers of the model, where these were timed one by one as well, in
+    `part_blocks`.
     """
 
     id: str
@@ -77,3 +79,5 @@ class Race:
     stragglers: Tuple[Straggler, ...] = ()
     largest: Tuple[LargestBatch, ...] = ()
     metering: Optional[Metering] = None
+    parts: Tuple[Part, ...] = ()
+    part_blocks: Tuple[Block, ...] = ()

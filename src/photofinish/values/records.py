@@ -86,7 +86,8 @@ class Block:
     seconds over them; `foreign` the share of the machine's CPU time that others used meanwhile (None: not known).
 
     In task serve a figure is the latency of a query, `service` the part of it in which it was worked on, and `wall` the
-    seconds of the block, pauses included in which nobody asked.
+    seconds of the block, pauses included in which nobody asked. `part` names what was timed, where it is not the model:
+    a `Part` of it, or the scaffold of a shape (`Part.inputs`).
     """
 
     launch: int
@@ -104,6 +105,7 @@ class Block:
     group: int = 0
     service: Tuple[float, ...] = ()
     wall: Optional[float] = None
+    part: str = ""
 
 
 @dataclass(frozen=True)

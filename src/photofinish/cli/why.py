@@ -1,0 +1,68 @@
+"""`photofinish why`: where the gap comes from."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from photofinish.cli import options
+
+if TYPE_CHECKING:
+    from photofinish.cli.present import Choice
+
+
+@click.command("why", epilog="""\b
+Examples:
+  photofinish why resnet18 --contenders torch:eager,tensorflow:graph
+  photofinish why mobilenet_v2 --input 3x96x96 --task infer --html why.html
+  photofinish why --from last
+
+\b
+Exit code: 0 contenders are compared, 1 none can be, 2 wrong use, 130 interrupted.""")
+@click.argument("model", required=False, default="")
+@options.contenders
+@options.environments
+@click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
+@options.case
+@options.weights
+@options.optimizer
+@options.regime
+@click.option("--budget", type=options.Duration(), default="15m", show_default=True,
+              help="Time for the launches, such as 5m or 1h; two are run in any case.")
+@click.option("--launches", type=options.COUNT, metavar="N",
+              help="Fresh processes per contender. Default: 6, if the budget allows.")
+@click.option("--from", "session", metavar="RACE",
+              help="Measure nothing: read it from a race in the store that `why` has run (last, or an id; see: "
+                   "photofinish report --list).")
+@options.judged
+def command(model: str, session: str | None, store: Path | None, chosen: "Choice", quiet: bool, **asked: Any) -> int:
+    """Say where the gap between contenders comes from, layer by layer.
+
+    The contenders race on MODEL, each proven to compute the same; then, in the same processes, every distinct layer of
+    it is timed alone at its real shapes, forward and in a training step. A layer is named as a cause only if what it
+    adds to the gap is shown not to be zero.
+    """
+    from photofinish import why_run
+    from photofinish.cli import output, present
+    from photofinish.errors import UsageError
+    from photofinish.reports import why as report
+    if bool(model) is bool(session):
+        raise UsageError("an explanation is of a model to race, or of a race in the store",
+                         "write photofinish why resnet18, or photofinish why --from last")
+    interrupted = False
+    if session:
+        found = why_run.read(session, store)
+    else:
+        with output.watching(quiet) as listener:
+            try:
+                found = why_run.why(model, listener=listener, store=store, **asked)
+            except why_run.Stopped as stopped:
+                found, interrupted = stopped.explanation, True
+    present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
+                      lambda: json.dumps(report.as_json(found), indent=2))
+    if interrupted:
+        click.echo("Stopped by hand: this is what the measurements so far say. See it again: "
+                   "photofinish why --from last", err=True)
+        return 130
+    return 0 if found.comparisons else 1

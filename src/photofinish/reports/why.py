@@ -1,0 +1,222 @@
+"""Where the gap between contenders comes from: in plain words, as a table, and as a picture of the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from photofinish.explain import Explanation
+from photofinish.explain.layers import Account, Comparison, Line
+from photofinish.render.document import (
+    Banner,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Fold,
+    Note,
+    Quantity,
+    Section,
+    Shade,
+    Table,
+    Text,
+    Tiles,
+)
+from photofinish.render.quantities import write
+from photofinish.reports import certificate, failures
+from photofinish.reports.json import estimated
+from photofinish.reports.race import describe
+from photofinish.reports.reading import TASKS, attributed, contender, interval, names
+from photofinish.values import Estimate, Part, to_json
+
+FIRST = 3  # layers that the paragraph names one by one
+BRIEF = 12  # lines of the table in a terminal
+FULL_COLOUR = 4.0  # times as long
+
+
+def document(explanation: Explanation, brief: bool = False) -> Document:
+    """A section for each contender that is compared with the fastest."""
+    result, case = explanation.result, explanation.result.race.case
+    sections = [_section(each, case.task, explanation.forward is not None, brief)
+                for each in explanation.comparisons]
+    said: Text = sentence(explanation.comparisons[0]) if explanation.comparisons else (_nothing(explanation),)
+    if not sections:
+        sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
+    notes: list[Block] = [Note(warning, "warning") for warning in attributed(result, result.warnings)]
+    notes.append(Note((_PROOF,)))
+    rest = (Section("notes", "What it rests on", tuple(notes)), failures.section(result), certificate.section(result))
+    series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
+    return Document(f"{case.model}, {TASKS[case.task]}: why", describe(case), "why", said, series,
+                    tuple(each for each in (*sections, *rest) if each.blocks))
+
+
+_PROOF = ("The layers rest on the certificate of the whole model: what a contender runs of a layer alone is written by "
+          "the same rule as within the model that was proven. Each is timed between a learned factor per channel and a "
+          "loss, so that it has gradients to take and to give; what these take on their own is subtracted.")
+
+
+def _nothing(explanation: Explanation) -> str:
+    result = explanation.result
+    if not result.comparable or not any(each.place is not None for each in result.standings):
+        return "Nothing is explained: the contenders are not proven to compute the same."
+    return "Nothing is explained: no two contenders have timed the model and its layers in one launch to its end."
+
+
+def sentence(comparison: Comparison) -> Text:
+    """Who is faster by how much, and which layers that comes from: only what is shown."""
+    a, b = comparison.accounts
+    text: Text = ("A step of ", contender(b.contender), " takes ",
+                  Quantity(b.step.value, "duration"), ", one of ", contender(a.contender), " ",
+                  Quantity(a.step.value, "duration"))
+    named = comparison.named
+    if not named:
+        return (*text, ". No layer is shown to make a difference.")
+    text = (*text, f". {_count(len(named))} of {_count(len(comparison.lines)).lower()} distinct layers "
+                   f"{'is' if len(named) == 1 else 'are'} shown to make a difference: ")
+    first = [_told(line) for line in named[:FIRST]]
+    for i, each in enumerate(first):
+        text += ((" and " if i == len(first) - 1 else ", ") if i else "", *each)
+    if len(named) > FIRST:
+        others = sum(line.gap.value for line in named[FIRST:])
+        text += ("; the other ", str(len(named) - FIRST), " together ", Quantity(others, "difference"))
+    return (*text, ".")
+
+
+def _count(number: int) -> str:
+    words = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+    return words[number] if number < len(words) else str(number)
+
+
+def _told(line: Line) -> Text:
+    times = f", {line.part.count} times in the model," if line.part.count > 1 else ""
+    verb = "adds" if line.gap.value > 0 else "takes back"
+    return (f"{line.part.name} ({_what(line.part)}){times} {verb} ", *_between(line.gap, "difference"))
+
+
+def _between(estimate: Estimate, hint: str) -> Text:
+    return (Quantity(estimate.value, hint), " (", Quantity(estimate.low, hint), " to ", Quantity(estimate.high, hint),
+            ")")
+
+
+def _what(part: Part) -> str:
+    return f"{part.kind} of {' and '.join(part.shapes)}"
+
+
+def _section(comparison: Comparison, task: str, forward: bool, brief: bool) -> Section:
+    a, b = comparison.a, comparison.b
+    tone = "good" if comparison.named else "open"
+    label = f"{len(comparison.named)} CAUSE{'S' if len(comparison.named) > 1 else ''}"
+    label = label if comparison.named else "NO CAUSE SHOWN"
+    blocks: list[Block] = [Banner(tone, label, sentence(comparison), tuple(_details(comparison))), _sums(comparison)]
+    if comparison.lacking:
+        blocks.append(Note(("Not timed in both: ", ", ".join(comparison.lacking),
+                            ". The sums lack them."), "warning"))
+    lines = comparison.lines[:BRIEF] if brief else comparison.lines
+    blocks += [_picture(comparison), _table(comparison, lines), Fold("The layers in full", (_fields(comparison),))]
+    return Section(f"why-{b}", f"{a} and {b}", tuple(blocks))
+
+
+def _details(comparison: Comparison) -> Iterator[Text]:
+    share = _share(comparison)
+    yield ("The gap is ", *_between(comparison.gap, "difference"), "; all layers one by one add ",
+           *_between(comparison.layers, "difference"),
+           *(() if share is None else (", ", Quantity(share, "percent"), " of it")),
+           ". The start of a step adds ", *_between(comparison.start, "difference"), ", what is left ",
+           *_between(comparison.rest, "difference"), ".")
+    if comparison.launches < 2:
+        yield ("One launch does not show how launches differ: run at least two.",)
+
+
+def _share(comparison: Comparison) -> float | None:
+    """What part of a gap the layers are, where there is a gap."""
+    gap = comparison.gap
+    return comparison.layers.value / gap.value if gap.level and (gap.low > 0 or gap.high < 0) else None
+
+
+def _sums(comparison: Comparison) -> Table:
+    columns = (Column("Contender", "contender"), Column("Step", "duration"), Column("Its layers", "duration"),
+               Column("Start of a step", "duration"), Column("The rest", "difference"), Column("What the rest is"))
+    return Table("sums", columns, tuple(_sum(each) for each in comparison.accounts),
+                 "The layers are each as often as they stand in the model, with the update of their parameters. The "
+                 "start is a step that computes next to nothing. 95 % intervals.")
+
+
+def _sum(account: Account) -> tuple[Cell, ...]:
+    return (contender(account.contender), interval(account.step), interval(account.layers), interval(account.start),
+            interval(account.rest), rest_is(account.rest))
+
+
+def rest_is(rest: Estimate) -> str:
+    """The name of what is left of a step, as far as it is shown."""
+    if not rest.level or rest.low <= 0 <= rest.high:
+        return "not shown to be anything"
+    return "work of the step outside of its layers (loss, bookkeeping)" if rest.low > 0 else \
+        "saved by running layers together (fusion, data still in caches)"
+
+
+def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
+    a, b = comparison.a, comparison.b
+    forward = any(line.forward for line in comparison.lines)
+    ahead = tuple(Column(f"{name}, forward", "duration") for name in (a, b)) if forward else ()
+    columns = (Column("Layer"), Column("What"), Column("Times", "count"), Column("Adds to the gap", "difference"),
+               Column("Shown"), Column("Ratio", "ratio"), Column(a, "duration"), Column(b, "duration"), *ahead)
+    rows = tuple((line.part.name, _what(line.part), line.part.count, interval(line.gap), "yes" if line.shown else "no",
+                  interval(line.ratio), line.a.value, line.b.value,
+                  *(line.forward[name].value if name in line.forward else None for name in (a, b) if forward))
+                 for line in lines)
+    left = len(comparison.lines) - len(lines)
+    more = f" {left} more layers are in the HTML report and in --csv." if left else ""
+    level = f"{100 * lines[0].gap.level:.3g} %" if lines and lines[0].gap.level else "no"
+    return Table("layers", columns, rows, f"Seconds of one use; what all its uses add is {b}'s time less {a}'s, shown "
+                 f"where its interval excludes zero at the level that Holm's procedure reaches over all layers (in the "
+                 f"first line {level}).{more}")
+
+
+def _fields(comparison: Comparison) -> Table:
+    return Table("parts", (Column("Layer"), Column("Kind"), Column("Fields"), Column("Input"), Column("Nodes")),
+                 tuple((line.part.name, line.part.kind, line.part.fields, " and ".join(line.part.shapes),
+                        ", ".join(line.part.nodes)) for line in comparison.lines))
+
+
+def _picture(comparison: Comparison) -> Tiles:
+    """Its rows are the model's outermost scopes."""
+    rows = groupby(comparison.order, key=lambda each: each[0].partition(".")[0] if "." in each[0] else "")
+    drawn = tuple((scope, tuple(_tile(line, comparison) for _, line in nodes)) for scope, nodes in rows)
+    return Tiles("The model, layer by layer", "Each block is a layer, in running order, in the colour of who is faster "
+                 f"in it: the stronger the farther apart, up to {FULL_COLOUR:g} times; blank where no difference is "
+                 "shown.", drawn)
+
+
+def _tile(line: Line, comparison: Comparison) -> Shade:
+    ratio = line.ratio.value if line.ratio is not None else None
+    told = f" {write(max(ratio, 1 / ratio), 'ratio')}" if ratio and line.shown else ""
+    strength = min(1.0, abs(math.log(ratio)) / math.log(FULL_COLOUR)) if ratio else 1.0
+    faster = comparison.a if line.gap.value > 0 else comparison.b
+    return Shade(f"{line.part.kind}{told}", series=faster if line.shown else "", strength=strength)
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """The documented object of `photofinish why --json`."""
+    case = explanation.result.race.case
+    return {"race": explanation.result.race.id,
+            "forward_race": explanation.forward.race.id if explanation.forward else None,
+            "model": case.model, "task": case.task, "batch": case.batch,
+            "comparisons": [_compared(each) for each in explanation.comparisons]}
+
+
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    return {"a": comparison.a, "b": comparison.b, "launches": comparison.launches,
+            **{name: estimated(getattr(comparison, name)) for name in ("gap", "layers", "start", "rest")},
+            "contenders": [{"contender": each.contender, "rest_is": rest_is(each.rest),
+                            **{name: estimated(getattr(each, name)) for name in ("step", "layers", "start", "rest")}}
+                           for each in comparison.accounts],
+            "lines": [_line(each) for each in comparison.lines], "lacking": list(comparison.lacking),
+            "named": [each.part.name for each in comparison.named]}
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {**to_json(line.part), "count": line.part.count, "a": estimated(line.a), "b": estimated(line.b),
+            "ratio": estimated(line.ratio), "gap": {**(estimated(line.gap) or {}), "level": line.gap.level},
+            "shown": line.shown, "forward": {name: estimated(each) for name, each in line.forward.items()}}

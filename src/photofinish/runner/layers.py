@@ -1,0 +1,115 @@
+"""A race whose processes, once the model has been timed, time each of its distinct layers too, by the same rounds."""
+
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from statistics import median
+
+from photofinish.graph import Graph
+from photofinish.runner.course import Course, Entry, Work
+from photofinish.runner.launch import LaunchRun, balanced_order
+from photofinish.runner.process import Worker, WorkerFailed
+from photofinish.runner.session import Session
+from photofinish.stats import plan
+from photofinish.stats.steady import steady
+from photofinish.store import Store
+from photofinish.values import Failure, Launch, Progress, Race
+
+LAUNCHES = 6  # if the budget allows: a fixed number, at which nobody looks before
+ROUNDS = 4  # of the model, and of each layer: each of two contenders goes first as often as the other
+WARM_SECONDS = 0.1  # a process that has run the whole model has little left to warm up
+BLOCK_SECONDS = 0.05
+BATCHES = 1  # drawn anew for each launch: those of all layers together would fill a disk
+LOST = ("hang", "protocol", "out of memory")  # failures after which a process is not asked again
+
+
+class LayerSession(Session):
+    """Runs the races of a course in LAUNCHES launches, or in as many as were asked for, or as the budget allows;
+    `graphs` are those of the layers and their scaffolds, by name."""
+
+    def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, launches: int | None,
+                 graphs: Mapping[str, Graph]) -> None:
+        super().__init__(course, store, races, budget, 0.0, launches)
+        self.graphs = graphs
+        self.broken: set[tuple[str, str]] = set()  # (contender, part) that failed: it is not tried again
+
+    def run(self, rehearse: Callable[[], None]) -> None:
+        self.prepare(rehearse)
+        self.begin, longest = time.monotonic(), 0.0
+        for number in count(1):
+            if not self.course.contested or not self._goes_on(number, longest):
+                return
+            late = plan.overrun(longest, self._left()) if self.launches is None and 1 < number <= plan.FEWEST else ""
+            self.course.listener(Progress("plan", f"launch {number}: the model, then {len(self.graphs)} graphs of its "
+                                                  f"layers{late}", done=number - 1, total=self.launches or LAUNCHES,
+                                          seconds_left=self._left()))
+            longest = max(longest, self.launch(number, ROUNDS).seconds)
+            self.tell(number, self.launches or LAUNCHES)
+
+    def launch(self, number: int, rounds: int) -> Launch:
+        return LayerLaunch(self.course, number, rounds, self.graphs, self.broken).run()
+
+    def _goes_on(self, number: int, longest: float) -> bool:
+        if self.launches is not None:
+            return number <= self.launches
+        return number <= plan.FEWEST or (number <= LAUNCHES and self._left() > longest)
+
+
+class LayerLaunch(LaunchRun):
+    """One launch; the layers take turns in random order, and within a layer the contenders do."""
+
+    def __init__(self, course: Course, number: int, rounds: int, graphs: Mapping[str, Graph],
+                 broken: set[tuple[str, str]]) -> None:
+        super().__init__(course, number, rounds)
+        self.graphs = graphs
+        self.broken = broken
+
+    def _more(self, entries: dict[str, Entry]) -> None:
+        title, self.block_seconds = self.title, BLOCK_SECONDS
+        order = balanced_order(list(self.graphs), self.number, f"{self.course.seed}/layers")
+        for i, self.part in enumerate(order, 1):
+            self.title = f"{title}, layer {i} of {len(order)}: {self.part}"
+            self._ready(entries)
+            for number in range(1, self.rounds + 1):
+                self._round(entries, number)
+        self.part, self.title = "", title
+
+    def _ready(self, entries: dict[str, Entry]) -> None:
+        """Built, fed and warmed up, one contender after another."""
+        course = self.course
+        work = Work.write(course.folder, self.graphs[self.part], course.case.batch, course.seed + self.number,
+                          name="layer", count=BATCHES)
+        for name in balanced_order(sorted(self.workers), self.number, f"{course.seed}{self.part}"):
+            if (name, self.part) in self.broken:
+                continue
+            with self._guard(entries[name], "build") as worker:
+                if worker is not None:
+                    worker.ask("build", course.patience.build, **course.build_arguments(work))
+                    worker.ask("weights", course.patience.weights, **course.weights_arguments(work))
+                    for task in sorted(course.tasks):
+                        if course.runs(entries[name], task):
+                            self.typical[name, task] = self._typical(worker, task)
+
+    def _typical(self, worker: Worker, task: str) -> float:
+        series = worker.ask("warm", self.course.patience.warm, task=task, limit=WARM_SECONDS)["series"]
+        _, before = steady(series[1:])
+        return float(median(series[1 + before:] or series))
+
+    def _runs(self, entry: Entry, task: str) -> bool:
+        return super()._runs(entry, task) and (entry.name, self.part) not in self.broken
+
+    def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
+        """A layer that fails alone costs the contender that layer, and not the race."""
+        if not self.part:
+            super()._failed(entry, error, phase)
+            return
+        self.broken.add((entry.name, self.part))
+        self.course.record(None, "failures", Failure(entry.name, error.kind, error.message, self.number,
+                                                     f"layer:{self.part}", error.log))
+        text = f"{entry.name}: {self.part}: {error.kind}: {error.message}"
+        self.course.listener(Progress("failure", text, entry.name))
+        worker = self.workers[entry.name]
+        if error.kind in LOST or not worker.alive:
+            self._end(entry.name)
+        else:
+            worker.stop()

@@ -1,0 +1,111 @@
+"""Explanations on the fake framework: a planted cause found, a placebo without one, a layer that fails, a stop by
+hand."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import photofinish
+from photofinish import why_run
+from photofinish.explain import Explanation
+from photofinish.reports import why as report
+from photofinish.reports.json import schema
+from photofinish.runner import layers
+from photofinish.values import Progress
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+PLAIN, SLOW = "fake:steady[node=0.01,noise=0.001]", "fake:steady[node=0.01,noise=0.001,slow=BatchNorm:3]"
+NODE = 0.01
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(layers, "ROUNDS", 2)
+
+
+def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable[..., Any], tmp_path: Path) -> None:
+    found = photofinish.why(MODEL, (SLOW, PLAIN), batch=8, launches=3, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert (pair.a, pair.b) == (PLAIN, SLOW) and not pair.lacking
+    assert pair.lines[0].part.kind == "BatchNorm" and pair.lines[0].shown
+    assert pair.lines[0].gap.low < 2 * NODE < pair.lines[0].gap.high
+    assert {line.part.kind for line in pair.lines} == {"Conv", "BatchNorm", "Relu", "GlobalAveragePool", "Linear"}
+    assert all(line.a.value == pytest.approx(NODE, rel=0.1) for line in pair.lines)
+    for account, nodes in zip(pair.accounts, (5, 7)):
+        assert account.layers.value == pytest.approx(nodes * NODE, rel=0.02)
+        assert account.start.value == pytest.approx(0.01, rel=0.05) and abs(account.rest.value) < 0.001
+    assert pair.lines[0].forward[SLOW].value == pytest.approx(NODE, rel=0.05)  # a third of a step's
+
+    again = command("why", "--from", "last", "--store", "store", "--json")
+    told = json.loads(again.out)
+    jsonschema.validate(told, schema("why"), cls=jsonschema.Draft202012Validator)
+    assert again.code == 0 and told["comparisons"][0]["named"][0] == "batch_norm1" and told == report.as_json(found)
+    shown = command("why", "--from", "last", "--store", "store", "--html", "why.html")
+    assert shown.code == 0 and "batch_norm1 (BatchNorm of CHW 4x6x6) adds +20" in " ".join(shown.out.split())
+    page = (tmp_path / "why.html").read_text()
+    assert len(re.findall(r'<span class="shade"[^>]*>(Conv|BatchNorm|Relu|GlobalAveragePool|Linear)', page)) == 5
+    assert command("report", "last", "--store", "store").code == 0
+
+
+def test_a_placebo_has_no_cause(tmp_path: Path) -> None:
+    same = "fake:steady[node=0.01,noise=0]"
+    found = photofinish.why(MODEL, (same, same), "infer", batch=8, launches=2, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert len(pair.lines) == 5 and not pair.named and found.forward is None
+    assert "No layer is shown to make a difference" in report.sentence(pair)[-1]  # type: ignore[operator]
+
+
+def test_a_layer_that_fails_alone_costs_that_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = layers.Work.write
+
+    def broken(folder: Path, graph: Any, *about: Any, **more: Any) -> Any:
+        work = write(folder, graph, *about, **more)
+        if more.get("name") == "layer" and any(type(node.layer).__name__ == "Relu" for node in graph.nodes):
+            work.graph.write_text("{}")
+        return work
+
+    monkeypatch.setattr(layers.Work, "write", broken)
+    found = photofinish.why(MODEL, (SLOW, PLAIN), batch=8, launches=2, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert pair.lacking == ("relu1",) and len(pair.lines) == 4
+    failed = [(each.contender, each.phase) for each in found.result.race.failures]
+    assert sorted(failed) == sorted([(PLAIN, "layer:relu1"), (SLOW, "layer:relu1")])  # each once: not tried again
+    timed = {block.part for block in found.result.race.part_blocks if block.launch == 2}
+    assert "relu1" not in timed and {"conv1", "batch_norm1", "linear1", "global_average_pool1"} < timed
+
+
+def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.stage == "block" and progress.text.startswith("launch 2, layer 4"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(why_run.Stopped) as stopped:
+        photofinish.why(MODEL, (SLOW, PLAIN), batch=8, launches=3, store=tmp_path / "store", listener=stop)
+    (pair,) = stopped.value.explanation.comparisons
+    assert pair.launches == 1 and pair.lines[0].part.name == "batch_norm1"
+    kept: Explanation = why_run.read("last", tmp_path / "store")
+    assert report.as_json(kept) == report.as_json(stopped.value.explanation)
+    assert {block.launch for block in kept.result.race.part_blocks} == {1, 2}
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ((), "photofinish why resnet18"), ((MODEL, "--from", "last"), "photofinish why resnet18"),
+    ((MODEL, "--task", "fit"), "no task to explain is called 'fit'"),
+    ((MODEL, "-c", "fake:steady"), "a race needs two contenders"),
+    ((MODEL, "-c", "fake:steady,fake:steady+mean[2]", "-b", "8"), "no layer to themselves"),
+    (("--from", "last"), "no race has been run")])
+def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
+    refused = command("why", *asked)
+    assert refused.code == 2 and said in refused.err
+
+
+def test_a_race_without_layers_explains_nothing(command: Callable[..., Any]) -> None:
+    assert command("race", MODEL, "-c", f"{PLAIN},{SLOW}", "-b", "8", "--launches", "2", "--no-certify", "-q").code == 1
+    refused = command("why", "--from", "last")
+    assert refused.code == 2 and "were not timed" in refused.err

@@ -1,0 +1,130 @@
+"""A model taken apart, and what simulated races of its parts say: how often a cause is named that is none, how often
+the planted one is in its interval."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from photofinish import models
+from photofinish.explain import explain
+from photofinish.explain.anatomy import Anatomy, anatomy
+from photofinish.graph import record
+from photofinish.layers import Spec
+from photofinish.reports import why as report
+from photofinish.stats import judge
+from photofinish.values import Block, Case, Certificate, Estimate, Launch, Race
+from photofinish.vocabulary import conv, embedding, linear, relu
+from stats_races import least_by_chance, most_by_chance
+
+START = 0.0002  # of a step; every node takes NODE besides
+NODE = 0.001
+
+
+@lru_cache(maxsize=None)
+def taken(name: str = "digits_cnn", training: bool = True) -> Anatomy:
+    return anatomy(models.find(name).graph(), training)
+
+
+def raced(noise: np.random.Generator, slow: Mapping[str, float], launches: int = 6, spread: float = 0.01) -> Race:
+    """Of a and b, whose every graph takes START and NODE for each node, in b with `slow` seconds more for a use of
+    these layers."""
+    whole = sum(part.count for part in taken().parts)
+    steps = {name: START + NODE * len(graph.nodes) for name, graph in taken().graphs.items()}
+    blocks: list[Block] = []
+    parts: list[Block] = []
+    for launch in range(1, launches + 1):
+        for place, contender in enumerate("ab"):
+            extra = slow if contender == "b" else {}
+            pace = np.exp(noise.normal(0, spread))  # a process keeps its own speed
+            model = START + NODE * whole + sum(part.count * extra.get(part.name, 0.0) for part in taken().parts)
+            timed = {"": model, **{name: each + extra.get(name, 0.0) for name, each in steps.items()}}
+            for name, seconds in timed.items():
+                for turn in (1, 2, 3):
+                    took = seconds * pace * np.exp(noise.normal(0, spread))
+                    (parts if name else blocks).append(Block(launch, turn, place, contender, "train", (took,), 0.0, 0,
+                                                             0.0, took, part=name))
+    case = Case("digits_cnn", "digest", "train", 8, (1, 8, 8))
+    return Race("race", case, ("a", "b"), blocks=tuple(blocks), parts=taken().parts, part_blocks=tuple(parts),
+                launches=tuple(Launch(number, 0, (), ()) for number in range(1, launches + 1)),
+                certificates=tuple(Certificate(name, "digest", True, (), "numpy", 8) for name in "ab"))
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
+
+
+def test_layers_that_differ_in_nothing_are_named_in_five_percent_of_races_at_most() -> None:
+    noise, trials = np.random.default_rng(1), 200
+    named = 0
+    for _ in range(trials):
+        (pair,) = explain(judge(raced(noise, {}))).comparisons
+        named += bool(pair.named)
+    assert named <= most_by_chance(trials, 0.05)
+
+
+def test_a_planted_cause_comes_first_with_its_size() -> None:
+    noise, trials, planted = np.random.default_rng(2), 100, 0.0015
+    first = covered = summed = 0
+    for _ in range(trials):
+        (pair,) = explain(judge(raced(noise, {"relu1": planted}))).comparisons
+        line = next(each for each in pair.lines if each.part.name == "relu1")
+        first += pair.named[:1] == (line,) and line.part.count == 2
+        covered += holds(line.gap, 2 * planted)
+        summed += holds(pair.gap, 2 * planted) and holds(pair.rest, 0.0)
+    assert first == trials
+    assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
+
+
+def test_every_layer_takes_what_it_takes_and_the_rest_is_nothing() -> None:
+    (pair,) = explain(judge(raced(np.random.default_rng(3), {}, spread=0.0))).comparisons
+    for line in pair.lines:
+        assert line.a.value == pytest.approx(NODE) and line.ratio is not None
+        assert line.ratio.value == pytest.approx(1)
+    for account in pair.accounts:
+        assert account.start.value == pytest.approx(START) and account.rest.value == pytest.approx(0, abs=1e-12)
+    assert [name for name, _ in pair.order] == [node.name for node in models.find("digits_cnn").graph().nodes]
+
+
+def test_nobody_unproven_is_explained_and_one_launch_names_nothing() -> None:
+    race = raced(np.random.default_rng(4), {"conv1": 0.01})
+    unproven = explain(judge(replace(race, certificates=())))
+    assert not unproven.comparisons and "not proven" in str(report.document(unproven).summary)
+    (pair,) = explain(judge(raced(np.random.default_rng(4), {"conv1": 0.01}, launches=1))).comparisons
+    assert not pair.named and pair.lines[0].part.name == "conv1"
+    half = replace(race, launches=race.launches[:2])  # stopped within the third
+    assert explain(judge(half)).comparisons[0].launches == 2
+
+
+def test_what_is_left_of_a_step_is_named_as_far_as_it_is_shown() -> None:
+    assert "fusion" in report.rest_is(Estimate(-2, -3, -1)) and "loss" in report.rest_is(Estimate(2, 1, 3))
+    assert report.rest_is(Estimate(0, -1, 1)) == report.rest_is(Estimate(5, 5, 5, 0.0)) == "not shown to be anything"
+
+
+@pytest.mark.parametrize("name", ["resnet50", "transformer_base", "gnmt_v2", "inception_v3", "dlrm_small"])
+@pytest.mark.parametrize("training", [True, False])
+def test_models_come_apart_into_all_their_layers(name: str, training: bool) -> None:
+    graph = models.find(name).graph()
+    found = anatomy(graph, training)
+    nodes = [node.name for node in graph.nodes if training or not node.training_only]
+    assert sorted([*(each for part in found.parts for each in part.nodes), *found.untimed]) == sorted(nodes)
+    assert sum(part.count * part.macs for part in found.parts if not part.training_only) == graph.macs
+    for part in found.parts:
+        assert found.graphs[part.name].losses and {*part.inputs, *part.outputs} <= found.graphs.keys()
+
+
+def test_only_what_a_step_differentiates_has_gradients() -> None:
+    graph = record(lambda image: relu(conv(image, 4, 3)), {"image": Spec("CHW", (3, 6, 6))})
+    first, second = anatomy(graph, training=True).parts
+    assert first.inputs == () and second.inputs == ("CHW 4x6x6",)  # no step needs the gradient of an image
+    words = record(lambda ids: linear(embedding(ids, 8, 4), 8), {"ids": Spec("T", (5,), "int32")})
+    table, product = anatomy(words, training=True).parts
+    assert table.inputs == () and table.outputs == product.inputs == ("TC 5x4",)
+
+
+def test_layers_of_one_kind_fields_and_shape_are_one() -> None:
+    graph = record(lambda x: conv(conv(conv(conv(x, 3, 3), 3, 3), 3, 3), 3, 3, 2), {"x": Spec("CHW", (3, 8, 8))})
+    found = anatomy(graph, training=True).parts
+    assert [part.nodes for part in found] == [("conv1",), ("conv2", "conv3"), ("conv4",)]
