@@ -47,7 +47,7 @@ def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable
     jsonschema.validate(told, schema("why"), cls=jsonschema.Draft202012Validator)
     assert again.code == 0 and told["comparisons"][0]["named"][0] == "batch_norm1" and told == report.as_json(found)
     shown = command("why", "--from", "last", "--store", "store", "--html", "why.html")
-    assert shown.code == 0 and "batch_norm1 (BatchNorm of CHW 4x6x6) adds +20" in " ".join(shown.out.split())
+    assert shown.code == 0 and "batch_norm1 (BatchNorm of 4x6x6) adds 20" in " ".join(shown.out.split())
     page = (tmp_path / "why.html").read_text()
     assert len(re.findall(r'<span class="shade"[^>]*>(Conv|BatchNorm|Relu|GlobalAveragePool|Linear)', page)) == 5
     assert command("report", "last", "--store", "store").code == 0

@@ -82,7 +82,8 @@ def documents(found: Sequence[Document], choice: Choice, full: bool = True, shor
         click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
 
 
-_MAIN = ("standings", "races", "batches", "claims", "versions", "looks")  # the table of a document that CSV is of
+# The table of a document that CSV is of.
+_MAIN = ("standings", "races", "batches", "claims", "versions", "looks", "layers")
 
 _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
     "csv": lambda found: next(filter(None, (csv.render(found, name) for name in _MAIN)), "").rstrip("\n"),

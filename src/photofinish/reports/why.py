@@ -8,11 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from photofinish.explain import Explanation
-from photofinish.explain.layers import Account, Comparison, Line
+from photofinish.explain.layers import Comparison, Line
 from photofinish.render.document import (
     Banner,
     Block,
-    Cell,
     Column,
     Document,
     Fold,
@@ -39,8 +38,7 @@ FULL_COLOUR = 4.0  # times as long
 def document(explanation: Explanation, brief: bool = False) -> Document:
     """A section for each contender that is compared with the fastest."""
     result, case = explanation.result, explanation.result.race.case
-    sections = [_section(each, case.task, explanation.forward is not None, brief)
-                for each in explanation.comparisons]
+    sections = [_section(each, brief) for each in explanation.comparisons]
     said: Text = sentence(explanation.comparisons[0]) if explanation.comparisons else (_nothing(explanation),)
     if not sections:
         sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
@@ -92,7 +90,12 @@ def _count(number: int) -> str:
 def _told(line: Line) -> Text:
     times = f", {line.part.count} times in the model," if line.part.count > 1 else ""
     verb = "adds" if line.gap.value > 0 else "takes back"
-    return (f"{line.part.name} ({_what(line.part)}){times} {verb} ", *_between(line.gap, "difference"))
+    return (f"{line.part.name} ({_what(line.part)}){times} {verb} ", *_between(_size(line.gap), "duration"))
+
+
+def _size(estimate: Estimate) -> Estimate:
+    """The same without its sign, of one that is shown to have one."""
+    return estimate if estimate.value > 0 else Estimate(-estimate.value, -estimate.high, -estimate.low, estimate.level)
 
 
 def _between(estimate: Estimate, hint: str) -> Text:
@@ -101,20 +104,20 @@ def _between(estimate: Estimate, hint: str) -> Text:
 
 
 def _what(part: Part) -> str:
-    return f"{part.kind} of {' and '.join(part.shapes)}"
+    return f"{part.kind} of {' and '.join(shape.partition(' ')[2] or 'one value' for shape in part.shapes)}"
 
 
-def _section(comparison: Comparison, task: str, forward: bool, brief: bool) -> Section:
+def _section(comparison: Comparison, brief: bool) -> Section:
     a, b = comparison.a, comparison.b
     tone = "good" if comparison.named else "open"
-    label = f"{len(comparison.named)} CAUSE{'S' if len(comparison.named) > 1 else ''}"
-    label = label if comparison.named else "NO CAUSE SHOWN"
+    label = f"{len(comparison.named) or 'NO'} LAYER{'' if len(comparison.named) == 1 else 'S'} NAMED"
     blocks: list[Block] = [Banner(tone, label, sentence(comparison), tuple(_details(comparison))), _sums(comparison)]
     if comparison.lacking:
         blocks.append(Note(("Not timed in both: ", ", ".join(comparison.lacking),
                             ". The sums lack them."), "warning"))
     lines = comparison.lines[:BRIEF] if brief else comparison.lines
-    blocks += [_picture(comparison), _table(comparison, lines), Fold("The layers in full", (_fields(comparison),))]
+    blocks += [_picture(comparison), _table(comparison, lines), _seconds(comparison, lines),
+               Fold("The layers in full", (_fields(comparison),))]
     return Section(f"why-{b}", f"{a} and {b}", tuple(blocks))
 
 
@@ -137,15 +140,13 @@ def _share(comparison: Comparison) -> float | None:
 
 def _sums(comparison: Comparison) -> Table:
     columns = (Column("Contender", "contender"), Column("Step", "duration"), Column("Its layers", "duration"),
-               Column("Start of a step", "duration"), Column("The rest", "difference"), Column("What the rest is"))
-    return Table("sums", columns, tuple(_sum(each) for each in comparison.accounts),
-                 "The layers are each as often as they stand in the model, with the update of their parameters. The "
-                 "start is a step that computes next to nothing. 95 % intervals.")
-
-
-def _sum(account: Account) -> tuple[Cell, ...]:
-    return (contender(account.contender), interval(account.step), interval(account.layers), interval(account.start),
-            interval(account.rest), rest_is(account.rest))
+               Column("Start of a step", "duration"), Column("The rest", "difference"))
+    rows = tuple((contender(each.contender), interval(each.step), interval(each.layers), interval(each.start),
+                  interval(each.rest)) for each in comparison.accounts)
+    rests = "; that ".join(f"of {each.contender} is {rest_is(each.rest)}" for each in comparison.accounts)
+    return Table("sums", columns, rows, "The layers are each as often as they stand in the model, with the update of "
+                 f"their parameters. The start is a step that computes next to nothing. The rest {rests}. 95 % "
+                 "intervals.")
 
 
 def rest_is(rest: Estimate) -> str:
@@ -158,20 +159,28 @@ def rest_is(rest: Estimate) -> str:
 
 def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
     a, b = comparison.a, comparison.b
-    forward = any(line.forward for line in comparison.lines)
-    ahead = tuple(Column(f"{name}, forward", "duration") for name in (a, b)) if forward else ()
     columns = (Column("Layer"), Column("What"), Column("Times", "count"), Column("Adds to the gap", "difference"),
-               Column("Shown"), Column("Ratio", "ratio"), Column(a, "duration"), Column(b, "duration"), *ahead)
-    rows = tuple((line.part.name, _what(line.part), line.part.count, interval(line.gap), "yes" if line.shown else "no",
-                  interval(line.ratio), line.a.value, line.b.value,
-                  *(line.forward[name].value if name in line.forward else None for name in (a, b) if forward))
-                 for line in lines)
+               Column("Shown"), Column("Ratio", "ratio"))
+    rows = tuple((line.part.name, _what(line.part), line.part.count, interval(line.gap),
+                  "yes" if line.shown else "no", interval(line.ratio)) for line in lines)
     left = len(comparison.lines) - len(lines)
     more = f" {left} more layers are in the HTML report and in --csv." if left else ""
     level = f"{100 * lines[0].gap.level:.3g} %" if lines and lines[0].gap.level else "no"
-    return Table("layers", columns, rows, f"Seconds of one use; what all its uses add is {b}'s time less {a}'s, shown "
-                 f"where its interval excludes zero at the level that Holm's procedure reaches over all layers (in the "
-                 f"first line {level}).{more}")
+    return Table("layers", columns, rows, f"What all uses of a layer add is {b}'s time less {a}'s, shown where its "
+                 "interval excludes zero at the level that Holm's procedure reaches over all layers (in the first line "
+                 f"{level}); the ratio is {b} / {a}, at 95 %.{more}")
+
+
+def _seconds(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
+    names = (comparison.a, comparison.b)
+    ahead = names if any(line.forward for line in lines) else ()
+    columns = (Column("Layer"), *(Column(name, "duration") for name in names),
+               *(Column(f"{name}, forward", "duration") for name in ahead))
+    rows = tuple((line.part.name, line.a.value, line.b.value,
+                  *(line.forward[name].value if name in line.forward else None for name in ahead)) for line in lines)
+    return Table("seconds", columns, rows, "Seconds of one use of a layer, with the update of its parameters where it "
+                 "is trained; forward is its inference. Taking off what its scaffold takes leaves less than nothing "
+                 "where a layer takes too little to be told.")
 
 
 def _fields(comparison: Comparison) -> Table:
