@@ -94,7 +94,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result: Any = photofinish.main(arguments, prog_name="photofinish", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (click.Abort, KeyboardInterrupt):
-        return complain("interrupted", code=INTERRUPTED)
+        return complain("interrupted", "what was measured before is kept: photofinish report --list", INTERRUPTED)
     except Exception as error:
         told = explain(error)
         if told is None:
