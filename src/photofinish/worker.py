@@ -80,6 +80,10 @@ class Worker:
         """A block of timed steps in steady state."""
         return self.engine.block(task, steps)  # type: ignore[no-any-return]
 
+    def trace(self, task: str, steps: int) -> Dict[str, Any]:
+        """Steps in which a process of several sees what it computes and what it sends; null where it cannot."""
+        return {"steps": self.engine.trace(task, steps)}
+
     def serve(self, queries: int, arrivals: Optional[str], clients: int) -> Dict[str, Any]:
         """Answers queries that come at the moments in a file, or from so many clients."""
         import numpy as np
@@ -173,10 +177,10 @@ class Worker:
         return Split(self.contestant, parts, sent) if parts > 1 else self.contestant
 
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "serve", "resize",
-                                                      "data", "epoch", "look", "probe", "prove", "predict", "confirm",
-                                                      "free_runs", "verb", "witness")}
-TIMED = ("block", "serve")  # beside which nothing else is looked at
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "trace", "serve",
+                                                      "resize", "data", "epoch", "look", "probe", "prove", "predict",
+                                                      "confirm", "free_runs", "verb", "witness")}
+TIMED = ("block", "trace", "serve")  # beside which nothing else is looked at
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from benchmarks.kills import LAUNCHER, ranks, strike
 
-from photofinish import api
+from photofinish import api, models
 from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
 from photofinish.reports import json, verdict
-from photofinish.runner.watchdog import MARK
+from photofinish.runner.launch import TRACED
 from photofinish.stats.scaling import scalings
 from photofinish.values import Contender, Progress, Result
 
 FOLDER = Path(__file__).parent
 PLAIN, NORMALISED = f"{FOLDER / 'tiny.py'}:tiny_plain", f"{FOLDER / 'tiny.py'}:tiny"
-SCRIPT = "noise=0.001,sample=0.001,step=0.001"
+SCRIPT = "noise=0.001,sample=0.1,step=0.1"  # so long that a block is one step
 ONE, TWO = f"fake:steady[{SCRIPT}]", f"fake:steady+mean[2,{SCRIPT}]"
 
 
@@ -26,20 +27,6 @@ def race(store: Path, *contenders: str, model: str = PLAIN, **options: object) -
     settings: dict[str, object] = {"launches": 2, "budget": 120.0, "seed": 1, "store": store, "batch": 8, "threads": 2}
     (result,) = api.race(model, contenders, **{**settings, **options})  # type: ignore[arg-type]
     return result
-
-
-def ranks(store: Path) -> dict[int, int]:
-    """{rank: process id} of those of a race kept in that folder that are alive."""
-    found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            told = (entry / "environ").read_bytes().decode(errors="replace")
-            if f"{store}/race-" in (entry / "cmdline").read_bytes().decode() and "-rank" in told:
-                mark = next(each for each in told.split("\0") if each.startswith(f"{MARK}="))
-                found[int(mark.rpartition("-rank")[2])] = int(entry.name)
-        except (OSError, StopIteration):
-            continue
-    return found
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +45,7 @@ def test_two_processes_are_one_contender_that_takes_turns_with_the_others(tmp_pa
     result = race(tmp_path, ONE, TWO, listener=look)
     (found,) = result.verdicts
     assert result.comparable and found.verdict == "SLOWER" and found.launches == 2
-    assert found.ratio == pytest.approx(5 / 9, rel=0.02)  # 1 ms and 4 or 8 samples of 1 ms
+    assert found.ratio == pytest.approx(5 / 9, rel=0.02)  # 0.1 s and 4 or 8 samples of 0.1 s
     first, second = (each.groups for each in result.race.launches)
     assert set(first) == {(ONE,), (TWO,)} and second == first[::-1]
     assert cores[0] and cores[1] and not cores[0] & cores[1]
@@ -69,17 +56,25 @@ def test_two_processes_are_one_contender_that_takes_turns_with_the_others(tmp_pa
 
 def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_says_so(tmp_path: Path) -> None:
     one = ONE.replace("]", ",threads=1]")
-    result = race(tmp_path, one, TWO, model=NORMALISED)
+    two = Contender.parse(TWO.replace("]", ",sync=0.1]")).name
+    result = race(tmp_path, one, two, model=NORMALISED)
     assert {each.contender: (each.passed, each.slices, each.batch) for each in result.race.certificates} == {
-        one: (True, 1, 8), TWO: (True, 2, 16)}
-    assert f"{TWO} with BatchNorm's statistics of each of 2 parts of the batch" in plain(verdict.sentence(result))
+        one: (True, 1, 8), two: (True, 2, 16)}
+    assert f"{two} with BatchNorm's statistics of each of 2 parts of the batch" in plain(verdict.sentence(result))
     (scaling,) = scalings(result.race)
-    assert (scaling.contender, scaling.against, scaling.processes) == (TWO, one, 2)
-    assert scaling.efficiency.value == pytest.approx(0.9, rel=0.02)  # 9 ms alone, 5 ms together
+    assert (scaling.contender, scaling.against, scaling.processes) == (two, one, 2)
+    assert scaling.efficiency.value == pytest.approx(0.75, rel=0.02)  # 0.9 s alone, 0.6 s together
     told = json.race(result)
     jsonschema.validate(told, json.schema("race"))
-    assert told["scaling"][0]["efficiency"]["low"] < 0.9 < told["scaling"][0]["efficiency"]["high"] + 0.02
-    assert "an efficiency of 90 %" in " ".join(str(api.Outcome([result])).replace("\u2502", "").split())
+    assert told["scaling"][0]["efficiency"]["low"] < 0.75 < told["scaling"][0]["efficiency"]["high"] + 0.02
+    first, second = told["time_split"]
+    assert (first["rank"], second["rank"], first["steps"]) == (0, 1, 2 * TRACED)
+    for each in (first, second):
+        assert each["seconds"] == pytest.approx(0.6, rel=0.02)  # who is ready first waits for the other, then 0.1 s
+        assert each["seconds"] - each["computing"] - each["waiting"] == pytest.approx(0.1, rel=0.02)
+        assert each["overlap"] == pytest.approx(0.0, abs=1e-9)
+        assert each["sent"] == 4 * models.find(NORMALISED).graph().parameter_count
+    assert "an efficiency of 75 %" in " ".join(str(api.Outcome([result])).replace("\u2502", "").split())
 
 
 FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "hang": ("hang", "of 2: no answer within 8 s"),
@@ -87,7 +82,7 @@ FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "hang": ("ha
 
 
 def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Path) -> None:
-    broken = {Contender.parse(TWO.replace("]", f",at=30,fault={fault},rank=1]")).name: fault for fault in FAULTS}
+    broken = {Contender.parse(TWO.replace("]", f",at=5,fault={fault},rank=1]")).name: fault for fault in FAULTS}
     struck: list[int] = []
 
     def strike(progress: Progress) -> None:
@@ -105,6 +100,12 @@ def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Pat
         kind, said = FAULTS[broken[name]]
         assert failure.kind == kind and said in failure.message
     assert ranks(tmp_path) == {}
+
+
+@pytest.mark.parametrize("role", [LAUNCHER, "1"])
+def test_whoever_is_killed_leaves_nobody_and_a_rank_its_failure(role: str, tmp_path: Path) -> None:
+    slow = "fake:steady+mean[2,noise=0.001]"
+    assert strike(role, 0.5, PLAIN, f"{ONE},{slow}", tmp_path, 120.0, ("--batch", "8", "--launches", "20")) == ""
 
 
 def test_a_rank_that_computes_something_else_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
 STRATEGIES = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
                           for hook in ("", *(f",hook={each}" for each in strategy.gradients))
-                          for mode in strategy.modes]
+                          for mode in strategy.modes if "cpu" in strategy.devices]
               for info in frameworks().values() if info.strategies and not info.in_house}
 
 

@@ -123,13 +123,14 @@ def contenders() -> list[Entry]:
     for each in frameworks():
         info = headers()[each["name"]]
         ways = {mode: info.tasks_of(mode) for mode in (*each["modes"], *info.loops)}
-        added: dict[str, dict[str, tuple[str, ...]]] = {}
-        for name, strategy in info.strategies.items():
-            added.update({f"{mode}+{name}[2]": strategy.options for mode in strategy.modes})
-        ways.update(dict.fromkeys(added, STRATEGY_TASKS))
+        several = {f"{mode}+{name}[2]": strategy for name, strategy in info.strategies.items()
+                   for mode in strategy.modes}
+        ways.update(dict.fromkeys(several, STRATEGY_TASKS))
         found += [{"name": f"{each['name']}:{way}", "default": way == each["modes"][0],
                    "installed": each["version"] is not None, "tasks": list(tasks),
-                   "options": {**each["options"], **{key: list(values) for key, values in added.get(way, {}).items()}}}
+                   "never_run": way in several and several[way].never_run,
+                   "options": {**each["options"], **({key: list(values) for key, values in several[way].options.items()}
+                                                     if way in several else {})}}
                   for way, tasks in ways.items()]
     return found
 
@@ -145,6 +146,10 @@ def size(inputs: Sequence[Entry]) -> str:
 
 def _spelled(options: dict[str, list[str]]) -> str:
     return ", ".join(f"{name}={'|'.join(values) or '...'}" for name, values in options.items())
+
+
+def _tasks(contender: Entry) -> str:
+    return ", ".join(contender["tasks"]) + (" (never run)" if contender["never_run"] else "")
 
 
 class Kind(NamedTuple):
@@ -167,6 +172,6 @@ KINDS = {
                        lambda each: (each["name"], each["version"] or each["install"], ", ".join(each["modes"]),
                                      ", ".join(each["tasks"]), ", ".join(each["devices"]))),
     "contenders": Kind(contenders, {"Contender": "code", "Installed": "text", "Tasks": "text", "Options": "text"},
-                       lambda each: (each["name"], "yes" if each["installed"] else "no", ", ".join(each["tasks"]),
+                       lambda each: (each["name"], "yes" if each["installed"] else "no", _tasks(each),
                                      _spelled(each["options"]))),
 }

@@ -21,7 +21,8 @@ Python are for programs that this worker calls.
                                                         is _<framework>/strategies/zero.py. `options` are those that it
                                                         adds; `gradients` says of values of its option `hook` what they
                                                         make of gradients on their way: a format ("float16") to which
-                                                        they round, or "approximated".
+                                                        they round, or "approximated". One that is `never-run`, for
+                                                        want of the devices, says so where it is met.
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
@@ -73,6 +74,7 @@ class Strategy:
     devices: tuple[str, ...]
     options: dict[str, tuple[str, ...]] = field(default_factory=dict)
     gradients: dict[str, str] = field(default_factory=dict)
+    never_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -315,7 +317,7 @@ def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
     """Raises ValueError."""
     found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]),
                             {option: tuple(values) for option, values in each.get("options", {}).items()},
-                            each.get("gradients", {}))
+                            each.get("gradients", {}), each.get("never-run", False))
              for name, each in own.get("strategies", {}).items()}
     for name, each in found.items():
         if not set(each.gradients) <= set(each.options.get(HOOK, ())):

@@ -10,13 +10,14 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import numpy as np
 
 from photofinish.graph import Graph
 from photofinish.layers import layer_fields
 from photofinish.optimizers import Optimizer
+from photofinish.values import TracedStep
 
 Arrays = Dict[str, np.ndarray]
 Differences = List[Tuple[str, str, str]]  # what differs, in the graph, in the contender
@@ -150,6 +151,11 @@ class Contestant:
     def agreed(self, done: bool) -> bool:
         """What rank 0 says, for whatever all processes of a strategy must do equally often; alone, what is given."""
         return done
+
+    def trace(self, step: Callable[[Any], Any], batches: List[Any]) -> Optional[List[TracedStep]]:
+        """What this process of several does while it takes that step on each of these batches, one after another; None
+        where it cannot be seen. It may take longer than untraced."""
+        return None
 
     def compilations(self) -> Optional[int]:
         """How often the framework has traced or compiled the steps so far, by its own count (0: it runs them as they

@@ -18,11 +18,10 @@
 # fits = []
 # device = []
 # joules = []
-# sync = []
 # node = []
 # slow = []
 # [tool.photofinish.strategies]
-# mean = { modes = ["steady"], devices = ["cpu"] }
+# mean = { modes = ["steady"], devices = ["cpu"], options = { sync = [] } }
 # ///
 """A contender that computes with the referee's reference and whose clock follows a script.
 
@@ -31,10 +30,10 @@ seconds more for each sample of its batch (an inference takes a third), `noise` 
 log time within and between launches, `compile` seconds added to the first step of each batch size, `memory` MiB that it
 holds besides, `item` MiB more for each sample of a batch, `fits` the largest batch before it says that memory is out,
 `device` MiB that it says a device's allocator has, and twice as much at most, `joules` what a training step spends (an
-inference a third), which a scripted sensor then counts, `sync` what the processes of a strategy add to a step, `node`
-seconds more for each node of the graph, `slow` a kind of layer with how many times as long its nodes take (Conv:3). In
-mode forward it is an inference engine: it trains nothing. In mode coarse it computes with weights and inputs rounded to
-bfloat16, as mixed precision does.
+inference a third), which a scripted sensor then counts, `node` seconds more for each node of the graph, `slow` a kind
+of layer with how many times as long its nodes take (Conv:3). Of a strategy `sync` is what its processes add to a step.
+In mode forward it is an inference engine: it trains nothing. In mode coarse it computes with weights and inputs rounded
+to bfloat16, as mixed precision does.
 """
 
 import os

@@ -26,6 +26,7 @@
 # options = { hook = ["fp16", "powersgd"], bucket = ["N"], matrix_rank = ["N"] }
 # gradients = { fp16 = "float16", powersgd = "approximated" }
 # [tool.photofinish.strategies]
+# dp = { modes = ["eager"], devices = ["cuda"], one-process = true, never-run = true }
 # fsdp2 = { modes = ["eager"], devices = ["cpu"] }
 # zero = { modes = ["eager"], devices = ["cpu"] }
 # [[tool.photofinish.recipes]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from photofinish.measure.system import counters, foreign_share
 from photofinish.measure.warm import settled
+from photofinish.values.json import to_json
 
 Arrays = Dict[str, np.ndarray]
 RESIZED = 3  # steps of another size: the second has all that an optimizer keeps
@@ -100,6 +101,13 @@ class Engine:
         return {"seconds": latencies, "service": service, "cpu": after.cpu - before.cpu, "wall": wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
                 "resume": resume, "loss": self._finite(handle)}
+
+    def trace(self, task: str, steps: int) -> Optional[List[Dict[str, Any]]]:
+        """What the contestant sees of so many training steps, after one untraced."""
+        self.contestant.put(self.state)
+        self.step(task)
+        traced = self.contestant.trace(self._verb(task), [self._next_batch() for _ in range(steps)])
+        return None if traced is None else [to_json(each) for each in traced]
 
     def resize(self, task: str, batch: Any) -> Dict[str, Any]:
         """Steps of a batch of another size, of which the first pays for what is traced or compiled anew, with how often

@@ -20,6 +20,7 @@ from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
 from photofinish.stats.scaling import scalings
 from photofinish.stats.serving import served
+from photofinish.stats.time_split import time_splits
 from photofinish.values import (
     Accuracy,
     Certificate,
@@ -66,7 +67,8 @@ def race(result: Result) -> dict[str, Any]:
         "verdicts": [to_json(each) for each in result.verdicts],
         "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
-        "scaling": [_scaling(each) for each in scalings(raw)],
+        "scaling": [scaled(each) for each in scalings(raw)],
+        "time_split": [to_json(each) for each in time_splits(raw)],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),
@@ -146,7 +148,8 @@ def certified(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _scaling(each: Scaling) -> dict[str, Any]:
+def scaled(each: Scaling) -> dict[str, Any]:
+    """How several processes scale."""
     return {**to_json(each), "speedup": estimated(each.speedup), "efficiency": estimated(each.efficiency)}
 
 

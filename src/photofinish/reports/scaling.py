@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from photofinish.render.document import Block, Column, Note, Paragraph, Section, Span, Table, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, write
 from photofinish.reports.reading import certified, contender, interval, names
-from photofinish.stats.scaling import one_process, scalings, to_race_beside
-from photofinish.values import Contender, Result, Scaling
+from photofinish.stats.scaling import one_process, scalings, to_race_beside, weak_scalings
+from photofinish.stats.time_split import time_splits
+from photofinish.values import Contender, Result, Scaling, TimeSplit
+
+SPLIT = ("Where a step goes, in steps looked into after the timed ones (a profiler makes them longer: read the "
+         "shares). A process computes or communicates or both; what it communicates alone is either waiting for the "
+         "last process to be ready, or the sending itself. Bytes are those that it gives to collectives in a step.")
 
 
 def section(result: Result) -> Section:
@@ -21,7 +28,17 @@ def section(result: Result) -> Section:
         blocks += [Paragraph((text,)), _table(found)]
     blocks += [Note(("How ", contender(name), " scales is seen beside one of its processes: race ",
                      contender(to_race_beside(result.race, name)), ", too.")) for name in lonely]
+    if splits := time_splits(result.race):
+        blocks += [Paragraph((SPLIT,)), _splits(splits)]
     return Section("scaling", "Scaling", tuple(blocks))
+
+
+def weak(results: Sequence[Result]) -> Section:
+    """Of races that differ in the batch: empty where none has one process at its share of the batch of several."""
+    found = weak_scalings(each.race for each in results)
+    text = ("As much for each process as for one alone: efficiency is the throughput of N processes over N times that "
+            "of one with as many threads and as many samples as each of them has.")
+    return Section("weak_scaling", "Weak scaling", (Paragraph((text,)), _table(found)) if found else ())
 
 
 def sentences(result: Result) -> tuple[Text, ...]:
@@ -39,10 +56,22 @@ def _sentence(each: Scaling) -> Text:
             Span(write(each.efficiency.value, "percent"), "strong"), f" ({bounds}).")
 
 
+def _splits(found: tuple[TimeSplit, ...]) -> Table:
+    columns = (Column("Contender", "contender"), Column("Process", "count"), Column("A traced step", "duration"),
+               Column("Computing", "percent"), Column("Waiting for another", "percent"), Column("Sending", "percent"),
+               Column("Communicating in all", "percent"), Column("of it beside computing", "percent"),
+               Column("Sent a step", "bytes"))
+    rows = tuple((contender(each.contender), each.rank, each.seconds, each.computing / each.seconds,
+                  each.waiting / each.seconds, (each.seconds - each.computing - each.waiting) / each.seconds,
+                  each.communicating / each.seconds, each.overlap / each.seconds, each.sent) for each in found)
+    return Table("time_split", columns, rows)
+
+
 def _table(found: tuple[Scaling, ...]) -> Table:
-    columns = (Column("Contender", "contender"), Column("Processes", "count"), Column("One process", "contender"),
+    columns = (Column("Contender", "contender"), Column("Processes", "count"), Column("Batch", "count"),
+               Column("One process", "contender"), Column("Its batch", "count"),
                Column("Speed-up, 95 % interval", "ratio"), Column("Efficiency, 95 % interval", "percent"),
                Column("Launches", "count"))
-    rows = tuple((contender(each.contender), each.processes, contender(each.against), interval(each.speedup),
-                  interval(each.efficiency), each.launches) for each in found)
+    rows = tuple((contender(each.contender), each.processes, each.batch, contender(each.against), each.against_batch,
+                  interval(each.speedup), interval(each.efficiency), each.launches) for each in found)
     return Table("scaling", columns, rows)

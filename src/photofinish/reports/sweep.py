@@ -26,12 +26,13 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import audit, certificate, energy, failures, machine, verdict
-from photofinish.reports.json import consumed, estimated, finite
+from photofinish.reports import audit, certificate, energy, failures, machine, scaling, verdict
+from photofinish.reports.json import consumed, estimated, finite, scaled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, between, contender, interval, ranked, without_empty
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
 from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.scaling import weak_scalings
 from photofinish.stats.verdict import ALPHA
 from photofinish.values import Estimate, Result, to_json
 
@@ -47,7 +48,7 @@ def document(results: Sequence[Result], bound: float | None = None, share: float
     case = results[0].race.case
     sections = [_headline(results, found, bound, share), _throughput(results, found),
                 _latency(results, found, bound, share), _knees(found), _energy(results, found),
-                _failures(results), _fastest(results), _certificate(results)]
+                _failures(results), _fastest(results), scaling.weak(results), _certificate(results)]
     if not brief:
         probed = next((each for each in results if each.race.audit), results[0])
         sections += [audit.section(probed), machine.section(probed)]
@@ -313,6 +314,7 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "batches": [each.race.case.batch for each in results], "bound": bound, "share": share, "gain": GAIN,
         "comparable": all(each.comparable for each in results),
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
+        "weak_scaling": [scaled(each) for each in weak_scalings(each.race for each in results)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),
                    "verdicts": to_json(each.verdicts), "metering": to_json(each.race.metering)} for each in results],
     }

@@ -69,6 +69,8 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "weights": {"seconds": AMOUNT, "transfer": AMOUNT},
     "warm": {"series": _list(STEP, 1)},
     "block": BLOCK,
+    "trace": {"steps": _optional(_list(_object(begin=NUMBER, end=NUMBER, sent=_list(_list(NUMBER, 3)),
+                                               exposed=_list(_list(NUMBER, 2)))))},
     "serve": {**BLOCK, "service": _list(STEP)},
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},

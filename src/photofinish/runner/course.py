@@ -84,6 +84,13 @@ class Entry:
                                   tasks=self.home.framework.tasks_of(exact))
 
     @property
+    def hazards(self) -> str:
+        """What to know before it races."""
+        strategy = self.home.framework.strategies.get(self.contender.strategy)
+        told = f"{self.contender.strategy} has never been run before" if strategy and strategy.never_run else ""
+        return "; ".join(each for each in (self.home.hazards, told) if each)
+
+    @property
     def compressed(self) -> tuple[str, "Entry"] | None:
         """Of processes whose hook changes the gradients they send: to what, and the same contender without the hook."""
         strategy = self.home.framework.strategies.get(self.contender.strategy)

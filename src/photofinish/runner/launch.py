@@ -16,9 +16,10 @@ from photofinish.runner.groups import gather
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.stats.plan import BLOCK_SECONDS, block_steps
 from photofinish.stats.steady import steady
-from photofinish.values import Block, Launch, Phase, Progress, WarmUp
+from photofinish.values import Block, Launch, Phase, Progress, Trace, TracedStep, WarmUp, from_json
 
 WARM_SECONDS = 8.0  # the longest a contender may take to settle after its first step
+TRACED = 5  # steps of processes that are looked into after the timed ones
 FOREIGN_LIMIT = 0.10  # a block in which others used more of the machine is repeated once, whoever it belongs to
 
 
@@ -77,6 +78,7 @@ class LaunchRun:
             self._get_ready(entries, warmed)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
+            self._traces(entries)
             self._energies(entries)
             self._more(entries)
         finally:
@@ -148,6 +150,18 @@ class LaunchRun:
                 course.sign_of_life()
         course.listener(Progress("block", f"{self.title}, round {number} of {self.rounds}", done=number,
                                  total=self.rounds))
+
+    def _traces(self, entries: dict[str, Entry]) -> None:
+        """What the processes of a strategy do in a step, which some cannot tell."""
+        course = self.course
+        for name in [each for each in sorted(self.workers) if entries[each].contender.strategy]:
+            for task in [each for each in course.tasks if course.runs(entries[name], each)]:
+                with self._guard(entries[name], "trace", task) as worker:
+                    if worker is not None:
+                        reply = worker.ask("trace", course.patience.block, task=task, steps=TRACED)
+                        course.record(task, "traces", *(
+                            Trace(self.number, name, rank, tuple(from_json(TracedStep, each) for each in steps))
+                            for rank, steps in enumerate(reply["steps"]) if steps))
 
     def _energies(self, entries: dict[str, Entry]) -> None:
         """A run of several seconds of each, where there is a sensor."""

@@ -38,7 +38,7 @@ class Rehearsal:
             for entry in entries:
                 self._guarded(entry, self._rehearse)
                 self._guarded(entry, self._part)
-            hazards = {entry.name: entry.home.hazards for entry in entries if entry.name in self.probes}
+            hazards = {entry.name: entry.hazards for entry in entries if entry.name in self.probes}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
             course.record(None, "audit", *audit.findings(self.probes, course.case, formats), *audit.builds(hazards))
             for entry in sorted(entries, key=lambda each: each.rests_on is not None):  # which rest on others' proofs

@@ -1,12 +1,17 @@
-"""Strong scaling: how much of the speed of N processes is left where they share one batch."""
+"""How much of the speed of N processes is left: where they share the batch of one (strong scaling), and where each has
+as much as one alone (weak scaling)."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from photofinish.stats.paired import interval, launch_differences, log_steps
+import numpy as np
+
+from photofinish.stats.paired import by_launch, interval, launch_differences, log_steps
 from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.values import Contender, Estimate, Race, Scaling
 
-RANKS = ("threads", "rank")  # options that say how several processes run, not what each computes
+# Options that say how several processes run, not what each computes.
+RANKS = ("threads", "rank", "hook", "bucket", "matrix_rank", "sync")
 
 
 def scalings(race: Race) -> tuple[Scaling, ...]:
@@ -21,7 +26,30 @@ def scalings(race: Race) -> tuple[Scaling, ...]:
         logs = launch_differences(steps, name, one)
         if len(logs):
             world, speedup = Contender.parse(name).world, interval(logs)
-            found.append(Scaling(name, one, world, len(logs), speedup, _scaled(speedup, 1 / world)))
+            batch = race.case.batch
+            found.append(Scaling(name, one, world, batch, batch, len(logs), speedup, _scaled(speedup, 1 / world)))
+    return tuple(found)
+
+
+def weak_scalings(races: Iterable[Race]) -> tuple[Scaling, ...]:
+    """One for each contender of several processes and batch in races that differ in the batch, where one process of the
+    same share of threads was timed at its share of the batch. Launches of the same number are compared: those of a
+    sweep take turns."""
+    at = {race.case.batch: race for race in races}
+    found = []
+    for batch, race in sorted(at.items()):
+        for name in race.contenders:
+            world, one = Contender.parse(name).world, one_process(race, name)
+            alone = at.get(batch // world) if batch % world == 0 else None
+            if one is None or alone is None or any(failure_of(of, each) or no_certificate(of, each)
+                                                   for of, each in ((race, name), (alone, one))):
+                continue
+            own, other = by_launch(log_steps(race)[name]), by_launch(log_steps(alone)[one])
+            logs = np.array([other[launch] - own[launch] for launch in sorted(own.keys() & other.keys())])
+            if len(logs):
+                efficiency = interval(logs)
+                found.append(Scaling(name, one, world, batch, batch // world, len(logs), _scaled(efficiency, world),
+                                     efficiency))
     return tuple(found)
 
 

@@ -20,13 +20,26 @@ from photofinish.values.records import (
     Phase,
     Resize,
     SameGuesses,
+    Trace,
+    TracedStep,
     WarmUp,
 )
-from photofinish.values.result import Accuracy, Agreement, Consumption, Estimate, Result, Scaling, Standing, Verdict
+from photofinish.values.result import (
+    Accuracy,
+    Agreement,
+    Consumption,
+    Estimate,
+    Result,
+    Scaling,
+    Standing,
+    TimeSplit,
+    Verdict,
+)
 
 __all__ = [
     "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
     "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
     "Metering", "Observation", "Part", "Phase", "Progress", "Race", "Resize", "Result", "SameGuesses", "Scaling",
-    "Skip", "SpellingError", "Standing", "Straggler", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit", "Trace", "TracedStep", "Training", "Trial",
+    "Verdict", "WarmUp", "from_json", "to_json",
 ]

@@ -7,7 +7,19 @@ from photofinish.values.case import Case
 from photofinish.values.largest import LargestBatch
 from photofinish.values.parts import Part
 from photofinish.values.proof import Certificate, Finding
-from photofinish.values.records import Block, Energy, Epoch, Failure, Launch, Memory, Phase, Resize, SameGuesses, WarmUp
+from photofinish.values.records import (
+    Block,
+    Energy,
+    Epoch,
+    Failure,
+    Launch,
+    Memory,
+    Phase,
+    Resize,
+    SameGuesses,
+    Trace,
+    WarmUp,
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,7 @@ class Race:
     memory: Tuple[Memory, ...] = ()
     resizes: Tuple[Resize, ...] = ()
     warm_ups: Tuple[WarmUp, ...] = ()
+    traces: Tuple[Trace, ...] = ()
     failures: Tuple[Failure, ...] = ()
     certificates: Tuple[Certificate, ...] = ()
     audit: Tuple[Finding, ...] = ()

@@ -109,6 +109,29 @@ class Block:
 
 
 @dataclass(frozen=True)
+class TracedStep:
+    """What one process of several did in one step: seconds on a clock that all of them share. `sent` are the
+    collectives from when this process was ready for one until it was over, with the bytes that it gave;
+    `exposed` are the stretches of them in which it computed nothing meanwhile."""
+
+    begin: float
+    end: float
+    sent: Tuple[Tuple[float, float, int], ...]
+    exposed: Tuple[Tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Traced steps of one process of a contender in one launch, outside the timed blocks. Those of all its processes
+    are the same steps."""
+
+    launch: int
+    contender: str
+    rank: int
+    steps: Tuple[TracedStep, ...]
+
+
+@dataclass(frozen=True)
 class Energy:
     """What one run of several seconds of one contender took in one launch, all others stopped: `joules` by domain of
     the sensors, idle power included, over `seconds` and `steps`. In task serve a step is a query; in tasks epoch and

@@ -58,15 +58,35 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Scaling:
-    """What `processes` that share one batch make of it: how many times as fast as `against`, which is one of them, and
-    that in parts of the number of processes."""
+    """What `processes` that share one `batch` make of it: how many times the throughput of `against`, which is one of
+    them, and that in parts of the number of processes. The one has the same batch to itself (strong scaling), or its
+    share of it (weak scaling): `against_batch`."""
 
     contender: str
     against: str
     processes: int
+    batch: int
+    against_batch: int
     launches: int
     speedup: Estimate
     efficiency: Estimate
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """Where the seconds of a traced step of process `rank` go, the mean over `steps`: `computing`, `waiting` in a
+    collective for the last process to be ready for it, and communicating while it computes nothing, which with
+    `overlap`, the part beside computing, is all `communicating`. `sent` are the bytes it gives to collectives."""
+
+    contender: str
+    rank: int
+    steps: int
+    seconds: float
+    computing: float
+    waiting: float
+    communicating: float
+    overlap: float
+    sent: float
 
 
 @dataclass(frozen=True)

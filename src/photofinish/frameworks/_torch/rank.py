@@ -3,17 +3,26 @@
 Each has its part of every batch; what is read is what all have together. Running statistics are those of rank 0.
 """
 
+import math
 import os
-from typing import Any, Dict, Optional
+import time
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 import torch
 from torch import distributed
+from torch.profiler import ProfilerActivity, profile
 
 from photofinish.frameworks import Arrays, Setup, part_of
+from photofinish.frameworks._ranks.intervals import outside, union
 from photofinish.frameworks.torch import Contestant as Alone
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
+from photofinish.values import TracedStep
+
+OPERATOR, COLLECTIVE = "aten::", "gloo:"  # how the names of such events begin
+BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "long int": 8, "int": 4, "short int": 2,
+         "signed char": 1, "unsigned char": 1, "bool": 1}  # of what the profiler calls a type
 
 
 class Rank(Alone):
@@ -50,6 +59,19 @@ class Rank(Alone):
         distributed.broadcast(told, 0)
         return bool(told)
 
+    def trace(self, step: Callable[[Any], Any], batches: List[Any]) -> List[TracedStep]:
+        """By PyTorch's profiler: it computes while an operator runs, on whatever thread. The first step, in which the
+        profiler begins, is left out."""
+        times: List[Tuple[float, float]] = []
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as seen:
+            for batch in [batches[0], *batches]:
+                begin = time.time()
+                self.wait(step(batch))
+                times.append((begin, time.time()))
+        assert seen.profiler is not None
+        events = seen.profiler.kineto_results.events()
+        return [_traced(events, begin, end) for begin, end in times[1:]]
+
     def _settle(self) -> None:
         for buffer in self.model.buffers():
             distributed.broadcast(buffer, 0)
@@ -61,3 +83,19 @@ class Rank(Alone):
         distributed.all_gather(parts, own)
         return np.concatenate([each.numpy() for each in parts]) if own.dim() else np.asarray(
             np.mean([each.numpy() for each in parts]), values.dtype)
+
+
+def _traced(events: Iterable[Any], begin: float, end: float) -> TracedStep:
+    """The profiler's events of one step."""
+    spans = [(each, each.start_ns() / 1e9, (each.start_ns() + each.duration_ns()) / 1e9) for each in events]
+    own = [(each, start, stop) for each, start, stop in spans if begin <= start < end]
+    busy = [(start, stop) for each, start, stop in own if each.name().startswith(OPERATOR)]
+    sent = sorted((start, min(stop, end), _size(each)) for each, start, stop in own
+                  if each.name().startswith(COLLECTIVE))
+    exposed = outside(union([(start, stop) for start, stop, _ in sent]), union(busy))
+    return TracedStep(begin, end, tuple(sent), tuple(exposed))
+
+
+def _size(event: Any) -> int:
+    """Bytes that this process gives to a collective."""
+    return sum(math.prod(shape) * BYTES[kind] for shape, kind in zip(event.shapes(), event.dtypes()) if kind)

@@ -1,0 +1,1 @@
+"""What the processes of a strategy have in common, whatever the framework."""

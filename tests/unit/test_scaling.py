@@ -1,0 +1,46 @@
+"""Strong and weak scaling, from races with known times."""
+
+from dataclasses import replace
+
+import pytest
+
+from photofinish.stats.scaling import one_process, scalings, weak_scalings
+from photofinish.values import Block, Case, Certificate, Failure, Race
+
+ONE, TWO = "torch:eager[threads=1]", "torch:eager+ddp[2,bucket=1,hook=fp16]"
+
+
+def race(batch: int, one: float, two: float, launches: int = 3) -> Race:
+    case = Case("m", "d", "train", batch, (1,), threads=2)
+    blocks = tuple(Block(launch, 1, 0, name, "train", (seconds * (1 + launch / 100),), 0.1, 0, 0.0, 0.01)
+                   for launch in range(1, launches + 1) for name, seconds in ((ONE, one), (TWO, two)))
+    proofs = tuple(Certificate(name, "d", True, (), "numpy float64", 8) for name in (ONE, TWO))
+    return Race(f"r{batch}", case, (ONE, TWO), blocks=blocks, certificates=proofs)
+
+
+SMALL, LARGE = race(8, 1.0, 0.8), race(16, 1.9, 1.25)
+
+
+def test_one_process_is_found_whatever_hook_the_several_have() -> None:
+    assert one_process(SMALL, TWO) == ONE and one_process(SMALL, ONE) is None
+
+
+def test_strong_scaling_shares_the_batch() -> None:
+    (found,) = scalings(LARGE)
+    assert (found.batch, found.against_batch, found.launches) == (16, 16, 3)
+    assert (found.speedup.value, found.efficiency.value) == pytest.approx((1.9 / 1.25, 1.9 / 1.25 / 2))
+
+
+def test_weak_scaling_has_the_share_of_each_beside_it() -> None:
+    (found,) = weak_scalings([LARGE, SMALL])  # nobody has 4 alone
+    assert (found.contender, found.against, found.processes) == (TWO, ONE, 2)
+    assert (found.batch, found.against_batch) == (16, 8)
+    assert found.efficiency.value == pytest.approx(1.0 / 1.25)  # 16 samples in 1.25 s, beside twice 8 in 1 s
+    assert found.speedup.value == pytest.approx(2 * found.efficiency.value)
+    assert found.efficiency.low < found.efficiency.high or found.efficiency.low == pytest.approx(0.8)
+
+
+def test_who_failed_or_is_not_proven_in_either_race_scales_in_none() -> None:
+    assert weak_scalings([LARGE, replace(SMALL, failures=(Failure(ONE, "crash", "died"),))]) == ()
+    assert weak_scalings([LARGE, replace(SMALL, certificates=())]) == ()
+    assert len(weak_scalings([LARGE, SMALL, race(32, 4.0, 2.0)])) == 2
