@@ -10,7 +10,10 @@ from photofinish.render.document import Table, blocks_of
 from photofinish.reports.json import race as race_object
 from photofinish.reports.json import schema
 from photofinish.reports.race import document
+from photofinish.runner import course as courses
+from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.stats import plan
+from photofinish.store import Store
 from photofinish.values import Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -79,3 +82,16 @@ def test_what_compiling_has_to_pay_for_is_told(result: Result) -> None:
                 if (each["contender"], each["cold"]) == (COMPILED, True))
     assert found["ahead"] == "from" and 2000 < found["steps"] < 3200
     assert any(each["topic"] == "compile cache" and each["found"] == "none is kept" for each in told["audit"])
+
+
+@pytest.mark.parametrize(("regime", "kept"), [("matched", [True, True, False]),
+                                              ("out-of-the-box", [False, True, False])])
+def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kept: list[bool], tmp_path: Path,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others: variables)
+    entries, _ = find_entries([f"fake:steady{each}" for each in ("", "[allocator=keep]", "[allocator=default]")], "cpu")
+    graph, case, optimizer = make_case(MODEL, 2, None, None, "", regime, "cpu", 1)
+    with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, entries, lambda *records: None, 0) as course:
+        variables = [course.start(each, 1) for each in entries]
+        assert [courses.KEEP_MEMORY.keys() <= set(each) for each in variables] == kept  # type: ignore[call-overload]
+        assert all(not course.load_arguments(each)["setup"]["options"] for each in entries)

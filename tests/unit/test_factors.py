@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from photofinish.environments import expand
 from photofinish.errors import UsageError
 from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find
+from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked
 from photofinish.render.quantities import plain
@@ -147,6 +149,13 @@ def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> N
     with pytest.raises(UsageError) as refused:
         experiments(names, factors, 8)
     assert said in str(refused.value)
+
+
+def test_what_a_framework_lists_is_tried_of_it() -> None:
+    (torch,) = expand("torch:eager[threads=1]")
+    tried = [told for told, _ in variations(torch, [], "train", "cpu")]
+    assert tried == ["layout=channels_last", "mode=compile", "allocator=default"]
+    assert [told for told, _ in variations(torch, ["threads=2", "onednn=off"], "train", "cpu")] == ["threads=2"]
 
 
 def test_every_contender_has_the_factors_that_it_knows() -> None:

@@ -17,6 +17,7 @@ from photofinish.cli import (
     doctor,
     env,
     factors,
+    flip,
     gate,
     history,
     largest_batch,
@@ -79,7 +80,7 @@ def photofinish() -> None:
 
 
 for each in (race, why, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, factors,
-             claims, report, listing, show, env, doctor, selftest):
+             flip, claims, report, listing, show, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

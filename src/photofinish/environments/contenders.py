@@ -17,8 +17,9 @@ _NUMBER = re.compile(r"\d*\.?\d+")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
 WHOLE_NUMBER, NUMBER = ("N",), ("X",)  # as the allowed values of an option
 # Options that every contender has; none listed means any value.
-COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "handicap": NUMBER, "fault": sabotage.FAULTS,
-                                              "at": WHOLE_NUMBER}
+ALLOCATORS = ("keep", "default")  # whether memory that is freed stays with the process; a matched race keeps it
+COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocator": ALLOCATORS, "handicap": NUMBER,
+                                              "fault": sabotage.FAULTS, "at": WHOLE_NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from photofinish.factors import CONFIRMED, Cause, Check, Effect, Findings, Gap, Share
+from photofinish.factors.plan import BATCH
 from photofinish.render.document import (
     Axis,
     Banner,
@@ -14,7 +15,6 @@ from photofinish.render.document import (
     Column,
     Document,
     Fold,
-    Interval,
     Note,
     Paragraph,
     Quantity,
@@ -43,7 +43,8 @@ def document(found: Findings, brief: bool = False) -> Document:
     label, told = outcome(found), paragraph(found)
     tone = {CONFIRMED: "good", NOTHING: "bad"}.get(label, "open")
     blocks: list[Block] = [Banner(tone, label, told)]
-    blocks += [Note(each, "warning") for result in found.results for each in attributed(result, result.warnings)]
+    warnings = [Note(each, "warning") for result in found.results for each in attributed(result, result.warnings)]
+    blocks += [Fold(f"Warnings of the races: {len(warnings)}", tuple(warnings))] if warnings else []
     blocks += [Note((contender(name), f" has no figures that count: {reason}."), "warning")
                for name, reason in found.missing.items()]
     together = [each for each in found.effects if len(each.alike[0]) == 2 and (each.shown or not brief)]
@@ -91,24 +92,26 @@ def as_json(found: Findings) -> dict[str, Any]:
             "cells": [{"contender": name, "batch": batch} for name, batch in each.cells]}
             for each in found.experiments],
         "effects": [{"contender": each.contender, "factors": [list(group) for group in each.alike],
-                     "ratio": _leveled(each.ratio), "shown": each.shown} for each in found.effects],
-        "gap": gap and {"slower": gap.slower.name, "faster": gap.faster.name, "ratio": _leveled(gap.ratio), "shares": [
+                     "ratio": leveled(each.ratio), "shown": each.shown} for each in found.effects],
+        "gap": gap and {"slower": gap.slower.name, "faster": gap.faster.name, "ratio": leveled(gap.ratio), "shares": [
             {"factor": share.factor and share.factor.name, "slower": share.factor and share.factor.own,
-             "faster": share.factor and share.factor.other, "ratio": _leveled(share.ratio), "part": share.part}
+             "faster": share.factor and share.factor.other, "ratio": leveled(share.ratio), "part": share.part}
             for share in gap.shares]},
         "cause": cause and {"factor": cause.factor.name, "slower": cause.slower.name, "changed": cause.changed.name,
-                            "predicted": _leveled(cause.predicted)},
+                            "predicted": leveled(cause.predicted)},
         "check": check and {"race": check.result.race.id, "outcome": check.outcome,
-                            "observed": _leveled(check.observed), "over_predicted": _leveled(check.apart),
-                            "gap_left": check.gap and _leveled(check.gap)},
+                            "observed": leveled(check.observed), "over_predicted": leveled(check.apart),
+                            "gap_left": check.gap and leveled(check.gap)},
         "missing": [{"contender": name, "reason": reason} for name, reason in found.missing.items()]}
 
 
-def _leveled(ratio: Estimate) -> dict[str, Any]:
+def leveled(ratio: Estimate) -> dict[str, Any]:
+    """A ratio with the level of its interval."""
     return {**(estimated(ratio) or {}), "level": ratio.level}
 
 
-def _ratio(ratio: Estimate) -> Text:
+def ratio_text(ratio: Estimate) -> Text:
+    """A ratio in a sentence, with its interval."""
     if not ratio.level:
         return Span(f"{ratio.value:.3g}{TIMES}", "strong"), " (one launch)"
     return (Span(f"{ratio.value:.3f}{TIMES}", "strong"), f" ({ratio.low:.3f} to {ratio.high:.3f})")
@@ -119,7 +122,8 @@ def told(level: str | None) -> str:
 
 
 def _of_gap(gap: Gap) -> Iterator[str | Span | Quantity]:
-    yield from (contender(gap.slower.name), " takes ", *_ratio(gap.ratio), " the time of ", contender(gap.faster.name))
+    yield from (contender(gap.slower.name), " takes ", *ratio_text(gap.ratio), " the time of ",
+                contender(gap.faster.name))
     if not effects.shown(gap.ratio):
         yield ": no gap is shown. "
         return
@@ -137,17 +141,19 @@ def _name(share: Share) -> str:
 def _of_cause(found: Findings) -> Iterator[str | Span | Quantity]:
     cause = found.cause
     if cause is not None:
-        yield from ("The first cause is ", Span(f"{cause.factor.name}={told(cause.factor.own)}", "strong"), ": with ",
-                    f"{told(cause.factor.other)} ", contender(cause.slower.name), " is predicted to be ",
-                    *_ratio(cause.predicted), " as fast. ")
+        name, own, other = cause.factor.name, told(cause.factor.own), told(cause.factor.other)
+        yield from ("The first cause is ", Span(f"{name} {own}", "strong"), f": with {other} instead, ",
+                    contender(cause.slower.name), " is predicted to be ", *ratio_text(cause.predicted), " as fast. ")
     elif found.gap is not None and not effects.shown(found.gap.ratio):
         yield "So there is nothing to explain, and no cause is named."
     elif found.gap is not None:
         yield from ("No setting is shown to make any of it, and ", Span("no cause is named", "strong"), ".")
     else:
-        widest = max(max(each.ratio.high, 1 / each.ratio.low) for each in found.effects) - 1
-        yield from ("No setting is shown to make a difference, and ", Span("no cause is named", "strong"),
-                    "; one of more than ", Quantity(widest, "percent"), " would hardly have escaped.")
+        alone = [each.ratio for each in found.effects if len(each.alike[0]) == 1 and each.alike[0][0] != BATCH]
+        widest = max((max(each.high, 1 / each.low) for each in alone), default=1.0) - 1
+        yield from ("No setting by itself is shown to make a difference, and ", Span("no cause is named", "strong"))
+        yield from ("; one of more than ", Quantity(widest, "percent"), " would hardly have escaped.") if alone else \
+            (": the batch, which alone was tried, is none of a contender's.",)
 
 
 def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span | Quantity]:
@@ -157,16 +163,16 @@ def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span |
         yield "That was not raced again."
         return
     launches = len({each.number for each in check.result.race.launches})
-    yield from (f"Raced again on {launches} fresh launches it is ", *_ratio(check.observed), " as fast: the cause is ",
-                Span(check.outcome.lower(), "strong"))
+    yield from (f"Raced again on {launches} fresh launches it is ", *ratio_text(check.observed),
+                " as fast: the cause is ", Span(check.outcome.lower(), "strong"))
     if check.gap is not None and cause.changed.name in check.result.race.contenders:
-        yield from ("; what is left of the gap is ", *_ratio(check.gap))
+        yield from ("; what is left of the gap is ", *ratio_text(check.gap))
     yield "."
 
 
 def _gap(gap: Gap) -> Iterator[Block]:
     rows = tuple((each.factor.name if each.factor else "the rest", told(each.factor.own) if each.factor else None,
-                  told(each.factor.other) if each.factor else None, _cell(each.ratio), each.part)
+                  told(each.factor.other) if each.factor else None, interval(each.ratio), each.part)
                  for each in gap.shares)
     columns = (Column("Setting"), Column("Slower has"), Column("Faster has"), Column("Makes", "ratio"),
                Column("Of the gap", "percent"))
@@ -180,9 +186,9 @@ def _check(found: Findings) -> Iterator[Block]:
     cause, check = found.cause, found.check
     if cause is None or check is None:
         return
-    rows = [("Predicted gain", _cell(cause.predicted)), ("Observed gain", _cell(check.observed)),
-            ("Observed over predicted", _cell(check.apart))]
-    rows += [("Gap left", _cell(check.gap))] if check.gap is not None else []
+    rows = [("Predicted gain", interval(cause.predicted)), ("Observed gain", interval(check.observed)),
+            ("Observed over predicted", interval(check.apart))]
+    rows += [("Gap left", interval(check.gap))] if check.gap is not None else []
     yield Table("check", (Column("Of " + cause.changed.name), Column("Ratio", "ratio")), tuple(rows))
 
 
@@ -197,7 +203,7 @@ def _effects(found: Findings, chosen: list[Effect]) -> Iterator[Block]:
                *((Column("From"), Column("To")) if order == 1 else ()), Column("Takes, of the time", "ratio"),
                Column("Is"))
     yield Table("effects" if order == 1 else "interactions", columns, tuple(
-        (*((contender(each.contender),) if several else ()), _settings(each), *_ends(found, each), _cell(each.ratio),
+        (*((contender(each.contender),) if several else ()), _settings(each), *_ends(found, each), interval(each.ratio),
          "shown" if each.shown else "not shown") for each in chosen),
         f"All {len(found.effects)} effects and interactions hold together in 95 % of cases, over {found.launches} "
         "launches.")
@@ -227,10 +233,6 @@ def _chart(title: str, summary: str, rows: list[tuple[str, Estimate]]) -> Chart:
     return Chart("intervals", title, summary,
                  tuple(Series(name, (each.value,), low=(each.low,), high=(each.high,)) for name, each in rows),
                  Axis("ratio of times", "ratio"), marks=(1.0,))
-
-
-def _cell(ratio: Estimate) -> Interval | float:
-    return Interval(ratio.value, ratio.low, ratio.high) if ratio.level else ratio.value
 
 
 def _cells(found: Findings) -> Fold:

@@ -255,6 +255,7 @@ class Course:
         case, of = self.case, entry.stepping
         options = entry.home.framework.options_told(of.options)
         threads = int(options.pop("threads", case.threads))
+        options.pop("allocator", None)  # which is its process's
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
         source = options.get("build", "").partition(":")[0]
         names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
@@ -305,8 +306,9 @@ class Course:
         environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
         if case.regime == "matched":
             environment.update({name: str(threads) for name in THREAD_VARIABLES})
-            if keep_memory:
-                environment.update(KEEP_MEMORY)
+        usual = "keep" if case.regime == "matched" else "default"
+        if keep_memory and dict(entry.contender.options).get("allocator", usual) == "keep":
+            environment.update(KEEP_MEMORY)
         return environment
 
 

@@ -1,0 +1,85 @@
+"""What would flip a verdict, on the fake framework: a planted crossing is found, and nothing where there is none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from photofinish import flip_run
+from photofinish.factors.flip import brackets, candidate, looks
+from photofinish.reports import flip as report
+from photofinish.reports.json import schema
+from photofinish.stats import plan
+
+MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
+SMALL = "fake:steady[noise=0.0001,sample=0.001,step=0.010]"  # ahead of the other below a batch of 8
+LARGE = "fake:steady[noise=0.0001,step=0.018]"
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a proof takes longer than a race."""
+    return tmp_path_factory.mktemp("store")
+
+
+def test_a_planted_crossing_is_found_and_confirmed(store: Path, command: Callable[..., Any]) -> None:
+    told = command("flip", MODEL, "-c", f"{SMALL},{LARGE}", "--batch", "4", "--batches", "4..12", "--setting",
+                   "step=0.005", "--launches", "2", "--store", str(store), "--quiet", "--json")
+    found = json.loads(told.out)
+    jsonschema.validate(found, schema("flip"), cls=jsonschema.Draft202012Validator)
+    assert told.code == 0 and found["outcome"] == report.FLIPPED and found["slower"] == LARGE
+    setting, batch = found["answers"]
+    assert setting["change"] == f"step=0.005 for {LARGE}" and setting["confirmed"] == "CONFIRMED"
+    assert (batch["change"], batch["short"], batch["confirmed"]) == ("batch=9", "batch=8", "CONFIRMED")
+    assert [each["change"] for each in found["tries"] if not each["reversed"]] == [
+        f"step=0.005 for {SMALL}", "batch=8"]
+
+
+def test_that_nothing_flips_it_is_an_answer(store: Path) -> None:
+    found = flip_run.run(MODEL, [SMALL, LARGE], settings=["memory=1"], batches=(4, 4), batch=4, launches=2, store=store)
+    assert report.outcome(found) == report.NEVER and len(found.looks) == 2
+    said = str(report.sentence(found))
+    assert "nothing that was tried" in said and f"memory=1 for {LARGE}" in said
+
+
+def test_stopped_by_hand_it_keeps_what_was_tried(store: Path) -> None:
+    def stop(progress: Any) -> None:
+        if progress.text == "trying batch=12":
+            raise KeyboardInterrupt
+    with pytest.raises(flip_run.Stopped) as stopped:
+        flip_run.run(MODEL, [SMALL, LARGE], settings=["step=0.005"], batches=(4, 12), batch=4, launches=2, store=store,
+                     listener=stop)
+    flips = stopped.value.flips
+    assert flips is not None and flips.ranked and [each.outcome for each in flips.answers] == [""]
+
+
+def test_a_line_is_halved_until_the_nearest_is_known() -> None:
+    for crossing in (4, 9, 40, 63):
+        turned: dict[int, bool] = {}
+        while (at := candidate(64, 3, turned)) is not None:
+            turned[at] = at >= crossing
+        assert list(brackets(3, turned)) == [(crossing - 1, crossing)] and len(turned) <= looks(64, 3) == 10
+    turned = {}
+    while (at := candidate(64, 3, turned)) is not None:
+        turned[at] = False
+    assert sorted(turned) == [0, 63] and not list(brackets(3, turned))
+    assert list(brackets(3, {0: True, 2: False, 63: True, 30: True})) == [(2, 0), (3, 30)]
+    assert candidate(1, 0, {}) is None
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    (("-c", "fake"), "two contenders"), (("-c", f"fake,{LARGE}", "--setting", "step"), "not a setting"),
+    (("-c", f"fake,{LARGE}", "--setting", "stpe=1"), "did you mean step"),
+    (("-c", f"fake,{LARGE}", "--task", "epoch"), "task of this search")])
+def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
+    refused = command("flip", MODEL, *asked)
+    assert refused.code == 2 and said in refused.err
