@@ -10,6 +10,7 @@ from photofinish.environments import TASKS, expand
 from photofinish.errors import UsageError
 from photofinish.explain import Explanation, explain
 from photofinish.explain.anatomy import anatomy
+from photofinish.explain.roofline import with_probes
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import make_case, one_of, own_weights
 from photofinish.runner.groups import default_room
@@ -52,7 +53,7 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
     tasks = EVERY[task]
     meet = Meet.of(contenders, tasks, device, store or api.DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)
-    taken = anatomy(graph, task == "train")
+    taken = with_probes(anatomy(graph, task == "train"), case.batch)
     races = {each: replace(race, parts=taken.parts)
              for each, race in meet.begin({each: replace(case, task=each) for each in tasks}).items()}
     for race in races.values():

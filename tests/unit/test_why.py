@@ -11,6 +11,7 @@ import pytest
 from photofinish import models
 from photofinish.explain import explain
 from photofinish.explain.anatomy import Anatomy, anatomy
+from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
 from photofinish.graph import record
 from photofinish.layers import Spec
 from photofinish.reports import why as report
@@ -25,7 +26,7 @@ NODE = 0.001
 
 @lru_cache(maxsize=None)
 def taken(name: str = "digits_cnn", training: bool = True) -> Anatomy:
-    return anatomy(models.find(name).graph(), training)
+    return with_probes(anatomy(models.find(name).graph(), training), 8)
 
 
 def raced(noise: np.random.Generator, slow: Mapping[str, float], launches: int = 6, spread: float = 0.01) -> Race:
@@ -96,6 +97,21 @@ def test_nobody_unproven_is_explained_and_one_launch_names_nothing() -> None:
     assert not pair.named and pair.lines[0].part.name == "conv1"
     half = replace(race, launches=race.launches[:2])  # stopped within the third
     assert explain(judge(half)).comparisons[0].launches == 2
+
+
+def test_the_ceilings_are_the_best_of_all_and_floors_follow_from_them() -> None:
+    race = raced(np.random.default_rng(5), {STREAM: NODE}, spread=0.0)
+    found = explain(judge(race)).roofline
+    assert found is not None and found.ceilings.bytes_by == "a"
+    known = {part.name: part for part in taken().parts}
+    assert found.ceilings.macs == pytest.approx(8 * known[PRODUCT].macs / NODE)
+    assert found.ceilings.bytes == pytest.approx(2 * 4 * STREAMED / NODE)
+    roofs = {each.part.name: each for each in found.roofs}
+    assert roofs["relu1"].bound == "memory" and roofs["conv2"].bound == "product"
+    assert roofs["conv2"].floor == pytest.approx(NODE * known["conv2"].macs / known[PRODUCT].macs)
+    assert roofs["conv2"].reached["b"] == pytest.approx(roofs["conv2"].floor / NODE)
+    assert found.floor == pytest.approx(sum(each.part.count * each.floor for each in found.roofs))
+    assert not {PRODUCT, STREAM} & {line.part.name for line in explain(judge(race)).comparisons[0].lines}
 
 
 def test_what_is_left_of_a_step_is_named_as_far_as_it_is_shown() -> None:

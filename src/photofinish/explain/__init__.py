@@ -4,21 +4,24 @@ Nothing is a cause unless its interval says so."""
 from dataclasses import dataclass
 
 from photofinish.explain.layers import Comparison, compare
+from photofinish.explain.roofline import Roofline, distance
 from photofinish.values import Result
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A race, the inference that was timed beside a training, and the leader compared with each other contender that
-    may be compared."""
+    """A race, the inference that was timed beside a training, the leader compared with each other contender that may be
+    compared, and how far the inference is from what the machine can do."""
 
     result: Result
     forward: Result | None
     comparisons: tuple[Comparison, ...]
+    roofline: Roofline | None = None
 
 
 def explain(result: Result, forward: Result | None = None) -> Explanation:
     """Nobody is compared who is not proven to compute the same."""
     sound = [each.contender for each in result.standings if each.place is not None] if result.comparable else []
     race = None if forward is None else forward.race
-    return Explanation(result, forward, compare(result.race, sound, race) if len(sound) > 1 else ())
+    return Explanation(result, forward, compare(result.race, sound, race) if len(sound) > 1 else (),
+                       distance(race or result.race, sound))

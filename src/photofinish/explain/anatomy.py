@@ -9,7 +9,7 @@ which `explain.layers` knows what to subtract.
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from photofinish.graph import Graph, Node, Tensor, apply, loss, record
@@ -158,16 +158,31 @@ def _scaffolds(graph: Graph, parts: tuple[Part, ...]) -> Iterator[tuple[str, Gra
 
 def _part(nodes: list[Node], graph: Graph, heads: tuple[bool, ...], outputs: tuple[int, ...]) -> Part:
     node = nodes[0]
-    specs = graph.input_specs(node)
-    results = [graph.spec(name) for name in node.outputs]
-    fields = ", ".join(f"{name} {_told(value)}" for name, value in layer_fields(node.layer).items()
+    described = _described(node.name, node.layer, graph.input_specs(node), heads, outputs)
+    return replace(described, nodes=tuple(each.name for each in nodes), training_only=node.training_only,
+                   places=tuple(map(graph.nodes.index, nodes)))
+
+
+def _described(name: str, layer: Layer, specs: tuple[Spec, ...], heads: tuple[bool, ...],
+               outputs: tuple[int, ...]) -> Part:
+    """A layer that stands nowhere."""
+    results = layer.outputs(*specs)
+    fields = ", ".join(f"{field} {_told(value)}" for field, value in layer_fields(layer).items()
                        if not isinstance(value, Graph))
-    return Part(node.name, type(node.layer).__name__, fields, tuple(spelled(spec) for spec in specs),
-                tuple(each.name for each in nodes), tuple(map(graph.nodes.index, nodes)),
+    return Part(name, type(layer).__name__, fields, tuple(map(spelled, specs)), (), (),
                 tuple(spelled(spec) for spec, head in zip(specs, heads) if head),
-                tuple(spelled(results[i]) for i in outputs), node.layer.macs(*specs),
+                tuple(spelled(results[i]) for i in outputs), layer.macs(*specs),
                 sum(prod(spec.shape) for spec in (*specs, *results)),
-                sum(prod(each.shape) for each in node.layer.parameters(*specs)), node.training_only)
+                sum(prod(each.shape) for each in layer.parameters(*specs)))
+
+
+def with_part(taken: Anatomy, name: str, layer: Layer, spec: Spec) -> Anatomy:
+    """The anatomy with one layer more, of one input and one output of that shape, which stands nowhere in the model."""
+    part, alone = _described(name, layer, (spec,), (True,), (0,)), _alone(layer, (spec,), (True,), (0,))
+    edges = {spelled(spec): spec, tiny(spec.axes): _smallest(spec.axes)}
+    scaffolds = {edge: scaffold(of) for edge, of in edges.items()}
+    bare = {tiny(spec.axes, head=False): scaffold(_smallest(spec.axes), head=False)}
+    return replace(taken, parts=(*taken.parts, part), graphs={**taken.graphs, name: alone, **scaffolds, **bare})
 
 
 def _told(value: object) -> str:

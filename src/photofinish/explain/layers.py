@@ -92,7 +92,8 @@ def compare(race: Race, names: Sequence[str], forward: Race | None = None) -> tu
     ahead = {name: {} if forward is None else _own(forward, name, launches) for name in names}
     pairs = [(names[0], b) for b in names[1:] if launches and WHOLE in own[names[0]] and WHOLE in own[b]]
     least = {name: LEAST * float(np.mean(each[WHOLE])) for name, each in own.items() if WHOLE in each}
-    timed = {b: [part for part in race.parts if part.name in own[a] and part.name in own[b]] for a, b in pairs}
+    parts = [part for part in race.parts if part.count]
+    timed = {b: [part for part in parts if part.name in own[a] and part.name in own[b]] for a, b in pairs}
     gaps = [part.count * (own[b][part.name] - own[a][part.name]) for a, b in pairs for part in timed[b]]
     decided = iter(zip(gaps, verdict.decide_within(gaps, 0.0)) if len(launches) > 1 else [(gap, None) for gap in gaps])
     found = []
@@ -100,8 +101,14 @@ def compare(race: Race, names: Sequence[str], forward: Race | None = None) -> tu
         lines = [_line(part, own[a], own[b], *next(decided), least[a],
                        {name: mean_interval(ahead[name][part.name]) for name in (a, b) if part.name in ahead[name]})
                  for part in timed[b]]
-        found.append(_comparison(a, b, own, timed[b], lines, race.parts))
+        found.append(_comparison(a, b, own, timed[b], lines, parts))
     return tuple(found)
+
+
+def own_seconds(race: Race, name: str) -> dict[str, float]:
+    """The mean over complete launches of what each layer takes on its own, and of the WHOLE model."""
+    launches = sorted(launch.number for launch in race.launches)
+    return {part: float(np.mean(seconds)) for part, seconds in _own(race, name, launches).items()}
 
 
 def _own(race: Race, name: str, launches: Sequence[int]) -> Own:

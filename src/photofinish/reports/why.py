@@ -9,6 +9,7 @@ from typing import Any
 
 from photofinish.explain import Explanation
 from photofinish.explain.layers import Comparison, Line
+from photofinish.explain.roofline import Roofline
 from photofinish.render.document import (
     Banner,
     Block,
@@ -16,6 +17,7 @@ from photofinish.render.document import (
     Document,
     Fold,
     Note,
+    Paragraph,
     Quantity,
     Section,
     Shade,
@@ -27,7 +29,7 @@ from photofinish.render.quantities import write
 from photofinish.reports import certificate, failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender, interval, names
+from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
 from photofinish.values import Estimate, Part, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
@@ -44,6 +46,8 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
         sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
     notes: list[Block] = [Note(warning, "warning") for warning in attributed(result, result.warnings)]
     notes.append(Note((_PROOF,)))
+    if explanation.roofline is not None:
+        sections.append(_machine(explanation.roofline))
     rest = (Section("notes", "What it rests on", tuple(notes)), failures.section(result), certificate.section(result))
     series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
     return Document(f"{case.model}, {TASKS[case.task]}: why", describe(case), "why", said, series,
@@ -206,13 +210,39 @@ def _tile(line: Line, comparison: Comparison) -> Shade:
     return Shade(f"{line.part.kind}{told}", series=faster if line.shown else "", strength=strength)
 
 
+def _machine(roofline: Roofline) -> Section:
+    """What an inference is short of the machine's own limits."""
+    ceilings = roofline.ceilings
+    whole: Text = ("Its layers cannot take less than ", Quantity(roofline.floor, "duration"), ": ",
+                   *listed([f"{write(reached, 'percent')} of the inference of {name}"
+                            for name, reached in roofline.reached.items()]), ".")
+    said: Text = (f"The best matrix product seen here made {ceilings.macs / 1e9:.3g} GMAC/s ({ceilings.macs_by}), the "
+                  f"best pass over memory {ceilings.bytes / 1e9:.3g} GB/s ({ceilings.bytes_by}). ", *whole)
+    names = tuple(roofline.reached)
+    columns = (Column("Layer"), Column("What"), Column("Times", "count"), Column("Not less than", "duration"),
+               Column("By"), *(Column(f"{name} reaches", "percent") for name in names))
+    rows = tuple((each.part.name, _what(each.part), each.part.count, each.floor, each.bound,
+                  *(each.reached.get(name) for name in names)) for each in roofline.roofs)
+    table = Table("roofline", columns, rows, "Of one inference of a layer: its multiply-accumulates or its bytes, each "
+                  "value once, at these ceilings. Above 100 % its data was in the caches.")
+    return Section("machine", "Distance to the machine", (Paragraph(said), Fold("Layer by layer", (table,))))
+
+
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """The documented object of `photofinish why --json`."""
     case = explanation.result.race.case
     return {"race": explanation.result.race.id,
             "forward_race": explanation.forward.race.id if explanation.forward else None,
             "model": case.model, "task": case.task, "batch": case.batch,
-            "comparisons": [_compared(each) for each in explanation.comparisons]}
+            "comparisons": [_compared(each) for each in explanation.comparisons],
+            "roofline": _roofline(explanation.roofline)}
+
+
+def _roofline(found: Roofline | None) -> dict[str, Any] | None:
+    return None if found is None else {
+        "ceilings": to_json(found.ceilings), "floor": found.floor, "reached": dict(found.reached),
+        "layers": [{"name": each.part.name, "count": each.part.count, "floor": each.floor, "bound": each.bound,
+                    "reached": dict(each.reached)} for each in found.roofs]}
 
 
 def _compared(comparison: Comparison) -> dict[str, Any]:
