@@ -67,6 +67,6 @@ def checked(result: Result, cause: Cause, faster: Contender | None) -> Check | N
     gained = paired.launch_differences(steps, cause.changed.name, cause.slower.name)
     if len(gained) < 2 or any(each.verdict == "NOT COMPARABLE" for each in result.verdicts):
         return None
-    left = None if faster is None else paired.interval(
+    left = None if faster is None or faster == cause.changed else paired.interval(
         paired.launch_differences(steps, faster.name, cause.changed.name))
     return Check(result, paired.interval(gained), effects.over(gained, cause.logs), left)

@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_planted_crossing_is_found_and_confirmed(store: Path, command: Callable[..., Any]) -> None:
-    told = command("flip", MODEL, "-c", f"{SMALL},{LARGE}", "--batch", "4", "--batches", "4..12", "--setting",
+    told = command("flip", MODEL, "-c", f"{SMALL},{LARGE}", "--batch", "6", "--batches", "6..10", "--setting",
                    "step=0.005", "--launches", "2", "--store", str(store), "--quiet", "--json")
     found = json.loads(told.out)
     jsonschema.validate(found, schema("flip"), cls=jsonschema.Draft202012Validator)

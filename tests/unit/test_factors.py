@@ -144,7 +144,7 @@ def test_a_cause_is_confirmed_only_by_the_gain_that_was_predicted(again: float, 
     (["torch:eager"], ["layout=contiguous,chanels_last"], "channels_last"), ([PLAIN], ["batch=8,big"], "whole number"),
     ([PLAIN], ["step=1,2", "step=2,3"], "twice"), ([PLAIN], ["step=2,3"], "neither 2 nor 3"),
     (["fake"], [f"{name}=1,2" for name in ("step", "sample", "noise", "launch", "compile", "memory", "item", "fits",
-                                           "sync")], "too many")])
+                                           "device")], "too many")])
 def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> None:
     with pytest.raises(UsageError) as refused:
         experiments(names, factors, 8)

@@ -44,7 +44,10 @@ def document(found: Findings, brief: bool = False) -> Document:
     tone = {CONFIRMED: "good", NOTHING: "bad"}.get(label, "open")
     blocks: list[Block] = [Banner(tone, label, told)]
     warnings = [Note(each, "warning") for result in found.results for each in attributed(result, result.warnings)]
-    blocks += [Fold(f"Warnings of the races: {len(warnings)}", tuple(warnings))] if warnings else []
+    if warnings:
+        ids = " and ".join(each.race.id for each in found.results)
+        blocks.append(Note((f"{len(warnings)} warnings on these figures: photofinish report {ids}",), "warning")
+                      if brief else Fold(f"{len(warnings)} warnings on these figures", tuple(warnings)))
     blocks += [Note((contender(name), f" has no figures that count: {reason}."), "warning")
                for name, reason in found.missing.items()]
     together = [each for each in found.effects if len(each.alike[0]) == 2 and (each.shown or not brief)]
@@ -165,7 +168,7 @@ def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span |
     launches = len({each.number for each in check.result.race.launches})
     yield from (f"Raced again on {launches} fresh launches it is ", *ratio_text(check.observed),
                 " as fast: the cause is ", Span(check.outcome.lower(), "strong"))
-    if check.gap is not None and cause.changed.name in check.result.race.contenders:
+    if check.gap is not None:
         yield from ("; what is left of the gap is ", *ratio_text(check.gap))
     yield "."
 
