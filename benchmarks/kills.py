@@ -3,7 +3,7 @@
 Aim: never a process left behind, never a hang. A killed rank is always the recorded failure of its contender; a killed
 launcher can record nothing more, but what it had recorded can be read.
 
-    python -m benchmarks.kills --times 20 --contender 'torch:eager+ddp[2]' --model digits_cnn
+    python -m benchmarks.kills --times 20 --contenders 'torch:eager[threads=1],torch:eager+ddp[2]' --model digits_cnn
 """
 
 import argparse
@@ -38,11 +38,11 @@ def ranks(store: Path) -> dict[int, int]:
     return found
 
 
-def strike(role: str, after: float, model: str, contender: str, store: Path, limit: float,
+def strike(role: str, after: float, model: str, contenders: str, store: Path, limit: float,
            extra: tuple[str, ...] = ()) -> str:
     """What went otherwise than it must when that role is killed so many seconds after there are ranks; "" if nothing
     did."""
-    command = [sys.executable, "-m", "photofinish", "race", model, "-c", contender, "--threads", "2", "--no-certify",
+    command = [sys.executable, "-m", "photofinish", "race", model, "-c", contenders, "--threads", "2", "--no-certify",
                "--json", "--store", str(store), *extra]
     race = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     deadline = time.monotonic() + limit
@@ -54,7 +54,7 @@ def strike(role: str, after: float, model: str, contender: str, store: Path, lim
         victim = ranks(store).get(int(role))
     if victim is None or race.poll() is not None:
         race.kill()
-        return "the race was over before: choose a shorter --within"
+        return f"the race was over before, with exit code {race.wait()}: choose a shorter --within"
     os.kill(victim, signal.SIGKILL)
     try:
         told, _ = race.communicate(timeout=limit)
@@ -85,7 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--model", default="digits_cnn")
-    parser.add_argument("--contender", default="torch:eager+ddp[2]")
+    parser.add_argument("--contenders", default="torch:eager[threads=1],torch:eager+ddp[2]")
     parser.add_argument("--within", type=float, default=12.0, help="seconds after there are ranks, at most")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds after which a race hangs")
     parser.add_argument("--seed", type=int, default=1)
@@ -95,7 +95,7 @@ def main() -> int:
         role, after = ROLES[number % len(ROLES)], draw.uniform(0, options.within)
         with TemporaryDirectory() as folder:
             begin = time.monotonic()
-            said = strike(role, after, options.model, options.contender, Path(folder).resolve(), options.limit,
+            said = strike(role, after, options.model, options.contenders, Path(folder).resolve(), options.limit,
                           ("--launches", "4"))
         wrong += bool(said)
         print(f"{number + 1:3} {role if role == LAUNCHER else 'rank ' + role} after {after:.1f} s: "

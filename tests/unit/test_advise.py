@@ -83,6 +83,16 @@ def test_a_coarser_format_is_taken_only_if_it_is_allowed() -> None:
     assert allowed.chosen is not None and allowed.chosen.contender == "a"
 
 
+@pytest.mark.parametrize(("sent", "said"), [("float16", "sent in float16"), ("approximated", "are approximated")])
+def test_compressed_gradients_are_taken_only_if_they_are_allowed(sent: str, said: str) -> None:
+    race = raced(0.1, 0.2)
+    compressed = Certificate("a", "digest", True, (), "numpy", 8, gradients=sent)
+    race = replace(race, certificates=(compressed, race.certificates[1]))
+    assert said in advised(race).barred["a"]
+    allowed = advised(race, Goal("throughput", formats=(sent,)))
+    assert allowed.chosen is not None and allowed.chosen.contender == "a"
+
+
 def test_what_is_not_proven_is_never_advised() -> None:
     found = advised(replace(raced(0.1, 0.2), certificates=()))
     assert not found.options and "not proven" in found.barred["a"]

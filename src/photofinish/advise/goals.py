@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.stats import jobs, paired, tails
 from photofinish.stats.standings import REHEARSAL
 from photofinish.values import Contender, Race, Result
@@ -19,8 +20,8 @@ class Goal:
 
     `name` is one of GOALS; `steps` is the length of the job ("job") or 1 ("first-result"); `latency` in seconds is what
     `share` of the steps must keep; `memory` the bytes a process may hold; `frameworks` those one stays with, all if
-    none; `formats` the coarser formats that are allowed; `per_hour` the price of the machine; `defaults` maps each
-    framework to the mode that users get who ask for none.
+    none; `formats` the coarser formats that are allowed, of gradients too; `per_hour` the price of the machine;
+    `defaults` maps each framework to the mode that users get who ask for none.
     """
 
     name: str
@@ -92,6 +93,9 @@ def _refused(race: Race, name: str, goal: Goal) -> str:
                    if each.contender == name and each.precision != race.case.precision), "")
     if coarse and coarse not in goal.formats:
         return f"it computes in {coarse}, which was not allowed"
+    sent = next((each.gradients for each in race.certificates if each.contender == name), "")
+    if sent and sent not in goal.formats:
+        return f"its gradients are {sent if sent == APPROXIMATED else f'sent in {sent}'}, which was not allowed"
     if goal.latency is None:
         return ""
     seconds = [each for block in paired.timed_blocks(race, name) for each in block.seconds]
