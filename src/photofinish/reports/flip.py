@@ -24,6 +24,7 @@ from photofinish.render.quantities import TIMES
 from photofinish.reports.factors import leveled, ratio_text
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, contender, interval, listed
+from photofinish.stats import effects
 
 FLIPPED, NEVER, NO_RANKING = "FLIPPED", "NOTHING TRIED FLIPS IT", "NO RANKING"
 
@@ -77,8 +78,10 @@ def sentence(flips: Flips) -> Text:
         return (*start, ": neither is shown to be ahead, so ", Span("there is nothing to reverse", "strong"), ".")
     if not flips.answers:
         tried: list[str | Span] = [each.change.told for each in flips.looks]
-        return (*start, ", and ", Span("nothing that was tried reverses that", "strong"),
-                *((": ", *listed(tried, "nor")) if tried else ()), ".")
+        unsettled = sum(each.ratio is not None and not effects.shown(each.ratio) for each in flips.looks)
+        return (*start, ", and ", Span("nothing that was tried is shown to reverse that", "strong"),
+                *((": neither ", *listed(tried, "nor")) if tried else ()),
+                f"; of {unsettled} it stays open, more --launches would tell." if unsettled else ".")
     return (*start, ". ", Span("It is reversed", "strong"), " by ",
             *listed([_named(each) for each in flips.answers], "or"), ".")
 
