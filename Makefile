@@ -21,8 +21,8 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 test: lint .make/browser  ## lint, then every test that needs no environment of photofinish env
 	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal
 
-test-environments: .make/dev  ## every layer and reduced model in the frameworks whose environments have been made
-	$(BIN)/pytest -n 2 --dist worksteal tests/parity
+test-environments: .make/dev  ## every layer, reduced model and strategy in the frameworks whose environments have been made
+	PHOTOFINISH_STRATEGIES=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity
 
 test-legacy: .make/dev  ## old versions of frameworks: environments made where a Python is found, small models proven
 	$(BIN)/python -m benchmarks.certify --legacy

@@ -132,6 +132,8 @@ def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
     (wrong_use(TWO, ONE, batch=7), "2 processes cannot share a batch of 7 equally\nchoose --batch 6, say"),
     (wrong_use(TWO, ONE, threads=1), "2 processes cannot share 1 threads equally\nchoose --threads 2"),
     (wrong_use("fake:steady+mean[2,rank=2,fault=crash]", ONE), "there is no rank 2"),
+    (wrong_use("tensorflow:graph+mirrored[2,rank=1,fault=crash]", ONE), "it is one process: choose 0"),
+    (wrong_use("tensorflow:xla+multiworker[2]", ONE), "multiworker has never been run in mode xla"),
     (wrong_use(TWO, ONE, task="infer"), "several processes share training steps only"),
     (wrong_use(TWO, ONE, batch="max"), "the largest batch is looked for in one process")])
 def test_wrong_use_is_told_once(tmp_path: Path, use: Callable[[Path], str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Several processes of a real framework that train one model, certified."""
+"""Several processes, or devices, of a real framework that train one model, certified."""
 
 import os
 from pathlib import Path
@@ -10,14 +10,17 @@ from photofinish.environments import frameworks, installed
 
 TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
-STRATEGIES = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
-                          for hook in ("", *(f",hook={each}" for each in strategy.gradients))
-                          for mode in strategy.modes if "cpu" in strategy.devices]
-              for info in frameworks().values() if info.strategies and not info.in_house}
+QUICK = ("torch:", "tensorflow:graph+multiworker")  # tests of seconds; `make test-environments` tries all
+ALL = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
+                   for hook in ("", *(f",hook={each}" for each in strategy.gradients))
+                   for mode in strategy.modes if "cpu" in strategy.devices]
+       for info in frameworks().values() if info.strategies and not info.in_house}
+STRATEGIES = {name: found for name, everyone in ALL.items() if (found := [
+    each for each in everyone if each.startswith(QUICK) or "PHOTOFINISH_STRATEGIES" in os.environ])}
 
 
 @pytest.mark.parametrize("framework", STRATEGIES)
-def test_two_processes_compute_what_the_reference_does_with_its_batch_in_two_parts(
+def test_two_compute_what_the_reference_does_with_its_batch_in_two_parts(
         framework: str, tmp_path: Path) -> None:
     if framework not in HERE:
         pytest.skip("it is not installed for this Python")

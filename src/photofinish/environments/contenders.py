@@ -135,8 +135,10 @@ def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str)
         raise UsageError(f"{contender.name}: {contender.strategy} has never been run in version {contender.version}",
                          "leave the version out")
     rank = dict(contender.options).get("rank", "0")
-    if rank.isdecimal() and int(rank) >= contender.world:
-        raise UsageError(f"{contender.name}: there is no rank {rank}", f"choose 0 to {contender.world - 1}")
+    processes = framework.processes_of(contender)
+    if rank.isdecimal() and int(rank) >= processes:
+        raise UsageError(f"{contender.name}: there is no rank {rank}",
+                         f"choose 0 to {processes - 1}" if processes > 1 else "it is one process: choose 0")
 
 
 def check_version(framework: str, version: str) -> None:

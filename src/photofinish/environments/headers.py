@@ -21,7 +21,8 @@ Python are for programs that this worker calls.
                                                         is _<framework>/strategies/zero.py. `options` are those that it
                                                         adds; `gradients` says of values of its option `hook` what they
                                                         make of gradients on their way: a format ("float16") to which
-                                                        they round, or "approximated". One that is `never-run`, for
+                                                        they round, or "approximated". With `one-process = true` it is
+                                                        several devices of one process. One that is `never-run`, for
                                                         want of the devices, says so where it is met.
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
@@ -67,14 +68,16 @@ WAITS = ("seconds", "minutes")
 
 @dataclass(frozen=True)
 class Strategy:
-    """The modes and devices in which several processes may train one model together by it; the `options` that it adds;
-    what a `hook` among these makes of `gradients` that are sent: a format, or "approximated"."""
+    """The modes and devices in which several processes may train one model together by it (or several devices of
+    `one_process`); the `options` that it adds; what a `hook` among these makes of `gradients` that are sent: a format,
+    or "approximated"."""
 
     modes: tuple[str, ...]
     devices: tuple[str, ...]
     options: dict[str, tuple[str, ...]] = field(default_factory=dict)
     gradients: dict[str, str] = field(default_factory=dict)
     never_run: bool = False
+    one_process: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class FrameworkInfo:
     "node"; `brings` what its packages install beside themselves and its file imports (Keras comes with TensorFlow);
     `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
     that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
-    that stand in for them; `strategies` are those by which several processes train one model."""
+    that stand in for them; `strategies` are those by which several processes, or devices, train one model."""
 
     name: str
     title: str
@@ -170,6 +173,11 @@ class FrameworkInfo:
         file does."""
         own = self.name.replace("-", "_")
         return f"_{own}.strategies.{strategy}" if strategy else self.recipe_for(version).driver
+
+    def processes_of(self, contender: Contender) -> int:
+        """How many it runs in."""
+        strategy = self.strategies.get(contender.strategy)
+        return 1 if strategy is None or strategy.one_process else contender.world
 
     def tasks_of(self, mode: str) -> tuple[str, ...]:
         """What a contender in that mode can be timed at."""
@@ -317,7 +325,7 @@ def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
     """Raises ValueError."""
     found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]),
                             {option: tuple(values) for option, values in each.get("options", {}).items()},
-                            each.get("gradients", {}), each.get("never-run", False))
+                            each.get("gradients", {}), each.get("never-run", False), each.get("one-process", False))
              for name, each in own.get("strategies", {}).items()}
     for name, each in found.items():
         if not set(each.gradients) <= set(each.options.get(HOOK, ())):

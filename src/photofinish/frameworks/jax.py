@@ -11,6 +11,9 @@
 # devices = ["cpu", "cuda", "tpu"]
 # options = {}
 # environment = { XLA_PYTHON_CLIENT_PREALLOCATE = "false", JAX_COMPILATION_CACHE_DIR = "{cache}/jax" }
+# [tool.photofinish.strategies]
+# distributed = { modes = ["jit"], devices = ["cpu"] }
+# shard_map = { modes = ["jit"], devices = ["cpu"], one-process = true }
 # ///
 """JAX: a graph is written out as the flax.nnx modules a person would write (mode jit), or as plain functions of
 dictionaries (mode plain); either way one jitted step with donated buffers, by optax. That source is what runs. Mode

@@ -16,6 +16,9 @@
 # [tool.photofinish.variables]
 # onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } }
 # cache = { on = { TF_XLA_FLAGS = "--tf_xla_persistent_cache_directory={cache}/xla" }, off = {} }
+# [tool.photofinish.strategies]
+# mirrored = { modes = ["graph"], devices = ["cpu"], one-process = true }
+# multiworker = { modes = ["graph"], devices = ["cpu"] }
 # [[tool.photofinish.recipes]]
 # version = "<2"
 # python = ">=3.6,<3.7"

@@ -7,13 +7,13 @@ from photofinish.referee.tolerance import INFINITE
 from photofinish.values import Certificate, Check
 
 
-def together(earned: Sequence[Certificate], of_each: tuple[str, ...] = ()) -> Certificate:
-    """The first, its checks replaced by the worst of all; `of_each` is what each took of its own part of a batch, as
-    the reference did."""
+def together(earned: Sequence[Certificate], parts: int, of_each: tuple[str, ...] = ()) -> Certificate:
+    """The first, its checks replaced by the worst of all; `of_each` is what was taken of each of the `parts` of a
+    batch, as the reference did."""
     groups = zip(*(each.checks for each in earned))
     checks = tuple(_worst(group) for group in groups)
     return replace(earned[0], passed=all(each.passed for each in earned), checks=checks,
-                   slices=len(earned) if of_each else 1, of_slices=of_each)
+                   slices=parts if of_each else 1, of_slices=of_each)
 
 
 def _worst(checks: Sequence[Check]) -> Check:

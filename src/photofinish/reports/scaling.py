@@ -23,8 +23,9 @@ def section(result: Result) -> Section:
     found = scalings(result.race)
     blocks: list[Block] = []
     if found:
-        text = ("The same batch for all: efficiency is the speed of N processes over N times that of one with as many "
-                "threads as each of them has. They ran one after the other, and are compared launch by launch.")
+        text = ("The same batch for all: efficiency is the speed of N processes (or devices) over N times that of one "
+                "with as many threads as each of them has. They ran one after the other, and are compared launch by "
+                "launch.")
         blocks += [Paragraph((text,)), _table(found)]
     blocks += [Note(("How ", contender(name), " scales is seen beside one of its processes: race ",
                      contender(to_race_beside(result.race, name)), ", too.")) for name in lonely]
@@ -52,7 +53,7 @@ def _sentence(each: Scaling) -> Text:
         f"{100 * each.efficiency.level:.3g} % interval {write(each.efficiency.low, 'percent')} to "
         f"{write(each.efficiency.high, 'percent')}, {each.launches} launches")
     return (contender(each.contender), f" is {times}{TIMES} as fast as ", contender(each.against),
-            f", one process of the {each.processes}: an efficiency of ",
+            f", which has the threads of one of its {each.processes} parts: an efficiency of ",
             Span(write(each.efficiency.value, "percent"), "strong"), f" ({bounds}).")
 
 
@@ -68,8 +69,8 @@ def _splits(found: tuple[TimeSplit, ...]) -> Table:
 
 
 def _table(found: tuple[Scaling, ...]) -> Table:
-    columns = (Column("Contender", "contender"), Column("Processes", "count"), Column("Batch", "count"),
-               Column("One process", "contender"), Column("Its batch", "count"),
+    columns = (Column("Contender", "contender"), Column("Parts", "count"), Column("Batch", "count"),
+               Column("One alone", "contender"), Column("Its batch", "count"),
                Column("Speed-up, 95 % interval", "ratio"), Column("Efficiency, 95 % interval", "percent"),
                Column("Launches", "count"))
     rows = tuple((contender(each.contender), each.processes, each.batch, contender(each.against), each.against_batch,

@@ -144,18 +144,20 @@ def _check_threads(threads: int, whose: str = "") -> None:
 
 
 def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
-    """Raises UsageError where the processes of a strategy cannot have equal parts of the batch and of the threads."""
+    """Raises UsageError where the processes (or devices) of a strategy cannot have equal parts of the batch and of the
+    threads."""
     for entry in entries:
         world = entry.contender.world
+        many = f"{world} {'devices' if entry.processes == 1 else 'processes'}"
         for case in cases if world > 1 else ():
             if case.batch % world:
-                raise UsageError(f"{entry.name}: {world} processes cannot share a batch of {case.batch} equally",
+                raise UsageError(f"{entry.name}: {many} cannot share a batch of {case.batch} equally",
                                  f"choose --batch {max(world, case.batch - case.batch % world)}, say")
             threads = threads_of(entry.contender, case)
             if threads % world:
-                raise UsageError(f"{entry.name}: {world} processes cannot share {threads} threads equally",
+                raise UsageError(f"{entry.name}: {many} cannot share {threads} threads equally",
                                  f"choose --threads {max(world, threads - threads % world)}"
-                                 if world <= len(usable_cores()) else "choose fewer processes")
+                                 if world <= len(usable_cores()) else f"choose fewer than {many}")
             if entry.home.driver:
                 raise UsageError(f"{entry.name}: {entry.contender.strategy} has never been run in version "
                                  f"{entry.home.version}", "race it in the usual version")

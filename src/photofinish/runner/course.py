@@ -63,6 +63,11 @@ class Entry:
         return self.home.framework.stepping(self.contender)
 
     @property
+    def processes(self) -> int:
+        """How many it runs in."""
+        return self.home.framework.processes_of(self.contender)
+
+    @property
     def driver(self) -> str:
         """The module of a part that drives it, "" where the framework's own file does."""
         return self.home.framework.driver_of(self.home.version, self.contender.strategy)
@@ -221,9 +226,9 @@ class Course:
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
             return self._process(entry, place, self._environment(entry, keep_memory))
-        return Ranks(entry.contender.world, lambda rank: self._process(
+        return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}", self._environment(entry, keep_memory, rank)),
-            tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life)
+            tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world)
 
     def _process(self, entry: Entry, place: str, variables: dict[str, str]) -> WorkerProcess:
         mark = mark_of(f"{self.folder.name}-{place}")
@@ -298,7 +303,7 @@ class Course:
         self.watchdog.close()
 
     def _environment(self, entry: Entry, keep_memory: bool, rank: int = 0) -> dict[str, str]:
-        case, world = self.case, entry.contender.world
+        case, world = self.case, entry.processes
         cores = share(usable_cores()[:threads_of(entry.contender, case)], rank, world)
         threads = threads_of(entry.contender, case) // world
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}

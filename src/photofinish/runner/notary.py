@@ -105,12 +105,12 @@ class Notary:
 
     def _judged(self, worker: Worker, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
         """Raises WorkerFailed if what the worker left cannot be judged."""
-        world, (sent, _) = entry.contender.world, entry.compressed or ("", None)
+        parts, (sent, _) = entry.contender.world, entry.compressed or ("", None)
         others = [sent_in(sent)] if sent in FORMATS else moved(form)
         try:
             earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,
-                                        self._versions(entry), form, others, sent) for rank in range(world)]
-            return replicas.together(earned, self.reference.of_each if world > 1 else ())
+                                        self._versions(entry), form, others, sent) for rank in range(entry.processes)]
+            return replicas.together(earned, parts, self.reference.of_each if parts > 1 else ())
         except UNREADABLE as error:
             raise WorkerFailed("protocol", f"left no proof that can be judged: {type(error).__name__}: {error}",
                                worker.log_tail()) from error

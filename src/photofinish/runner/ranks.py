@@ -28,9 +28,11 @@ class Ranks:
     """Started one after another; `start` makes one rank, `meeting` is the folder in which they find each other."""
 
     def __init__(self, world: int, start: Callable[[int], WorkerProcess], meeting: str,
-                 sign_of_life: Callable[[], None] = lambda: None) -> None:
-        """Raises WorkerFailed, and leaves none behind."""
+                 sign_of_life: Callable[[], None] = lambda: None, parts: int = 0) -> None:
+        """`parts` are those of a batch, where that is not one for each rank. Raises WorkerFailed, and leaves none
+        behind."""
         self.world = world
+        self.parts = parts or world
         self.meeting = meeting
         self._sign_of_life = sign_of_life
         self._parted = False  # whether some have answered what others have not
@@ -62,7 +64,7 @@ class Ranks:
         own = dict(arguments)
         if do == "load":
             setup = own["setup"]
-            own["setup"] = {**setup, "rank": number, "world": self.world, "meeting": self.meeting,
+            own["setup"] = {**setup, "rank": number, "world": self.parts, "meeting": self.meeting,
                             "threads": setup["threads"] // self.world, "seed": setup["seed"] + number}
             planted = dict(own["sabotage"])
             if int(planted.pop("rank", number)) != number:

@@ -5,19 +5,16 @@ Running statistics are those of rank 0, as PyTorch's DDP has it.
 """
 
 import io
-import time
 from multiprocessing.connection import Client, Listener
-from pathlib import Path
 from typing import Any, Callable, List, Tuple
 
 import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, part_of
+from photofinish.frameworks._ranks.meeting import find, leave
 from photofinish.frameworks.fake import Contestant as Alone
 from photofinish.frameworks.numpy import Pass
 from photofinish.values import TracedStep
-
-PATIENCE = 60.0  # seconds for the others to come to the meeting
 
 
 class Contestant(Alone):
@@ -27,7 +24,7 @@ class Contestant(Alone):
         super().__init__(setup)
         self.setup = setup
         self.sync = float(setup.options.get("sync", "0"))
-        self.circle = Circle(setup.rank, setup.world, Path(setup.meeting))
+        self.circle = Circle(setup)
 
     def build(self, graph: Any, batch: int, optimizer: Any = None) -> None:
         super().build(graph, batch // self.setup.world, optimizer)
@@ -81,22 +78,16 @@ class Contestant(Alone):
 class Circle:
     """The processes of a group: rank 0 hears all and tells all."""
 
-    def __init__(self, rank: int, world: int, meeting: Path) -> None:
-        address = meeting / "address"
+    def __init__(self, setup: Setup) -> None:
         self.others: List[Any] = []
-        if rank == 0:
+        if setup.rank == 0:
             listener = Listener(("127.0.0.1", 0))
-            draft = meeting / "draft"
-            draft.write_text(str(listener.address[1]))
-            draft.rename(address)  # whole, or not there
-            arrived = [listener.accept() for _ in range(1, world)]
+            leave(setup, str(listener.address[1]))
+            arrived = [listener.accept() for _ in range(1, setup.world)]
             self.others = sorted(arrived, key=lambda each: int(each.recv_bytes()))
             return
-        deadline = time.time() + PATIENCE
-        while not address.exists() and time.time() < deadline:
-            time.sleep(0.01)
-        self.leader = Client(("127.0.0.1", int(address.read_text())))
-        self.leader.send_bytes(str(rank).encode())
+        self.leader = Client(("127.0.0.1", int(find(setup, 0))))
+        self.leader.send_bytes(str(setup.rank).encode())
 
     def gather(self, arrays: Arrays) -> List[Arrays]:
         """The arrays of every rank, in order. Raises EOFError or OSError if one has gone."""

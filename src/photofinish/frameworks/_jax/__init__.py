@@ -1,0 +1,1 @@
+"""How JAX trains one model on several devices. What its graphs are written with is in ../_flax/."""
