@@ -173,13 +173,13 @@ def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
 
 
 def test_an_older_store_is_read_as_it_is(command: Command, tmp_path: Path) -> None:
-    store = Store(tmp_path / ".photofinish")
-    with sqlite3.connect(store.path) as connection:
+    path = Store(tmp_path / ".photofinish").path
+    with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE settled")
         connection.execute("PRAGMA journal_mode=DELETE")
-    before = store.path.read_bytes()
+    before = path.read_bytes()
     assert command("claims").code == 0
-    assert store.path.read_bytes() == before and [each.name for each in store.folder.iterdir()] == [store.path.name]
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
 
 
 def test_what_is_no_store_is_told_apart_from_a_full_disk(command: Command, tmp_path: Path) -> None:
