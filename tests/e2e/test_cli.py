@@ -26,7 +26,7 @@ from photofinish.cli.live import Watcher
 from photofinish.models import all_models
 from photofinish.reports.json import schema
 from photofinish.store import Store
-from photofinish.values import Progress
+from photofinish.values import Contender, Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
 
@@ -352,8 +352,10 @@ def test_a_race_over_texts_counts_tokens(process: Command, tmp_path: Path) -> No
 
 def device_of(name: str) -> str:
     """One that the contender runs on."""
-    framework, _, mode = name.partition(":")
-    return environments.frameworks()[framework].devices_of(mode)[0]
+    asked = Contender.parse(name)
+    framework = environments.frameworks()[asked.framework]
+    found = framework.strategies[asked.strategy].devices if asked.strategy else framework.devices_of(asked.mode)
+    return found[0]
 
 
 def test_frameworks_and_contenders_are_listed(command: Command) -> None:
