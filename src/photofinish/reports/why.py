@@ -103,6 +103,9 @@ def _size(estimate: Estimate) -> Estimate:
 
 
 def _between(estimate: Estimate, hint: str) -> Text:
+    """With its interval, which one launch does not have."""
+    if not estimate.level:
+        return (Quantity(estimate.value, hint),)
     return (Quantity(estimate.value, hint), " (", Quantity(estimate.low, hint), " to ", Quantity(estimate.high, hint),
             ")")
 
@@ -169,10 +172,10 @@ def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
                   "yes" if line.shown else "no", interval(line.ratio)) for line in lines)
     left = len(comparison.lines) - len(lines)
     more = f" {left} more layers are in the HTML report and in --csv." if left else ""
-    level = f"{100 * lines[0].gap.level:.3g} %" if lines and lines[0].gap.level else "no"
+    first = f" (in the first line {100 * lines[0].gap.level:.3g} %)" if lines and lines[0].gap.level else ""
     return Table("layers", columns, rows, f"What all uses of a layer add is {b}'s time less {a}'s, shown where its "
-                 "interval excludes zero at the level that Holm's procedure reaches over all layers (in the first line "
-                 f"{level}); the ratio is {b} / {a}, at 95 %.{more}")
+                 "interval excludes zero at the level that Holm's procedure reaches over all layers"
+                 f"{first}; the ratio is {b} / {a}, at 95 %.{more}")
 
 
 def _seconds(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
