@@ -65,7 +65,7 @@ FACTS: Any = {
     "inputs": models.image(3, 331, 331),
     "source": "arXiv 1712.00559",
     "optimizer": SGD(learning_rate=7.5e-3),  # as NASNet-A-Large: TF-slim's 0.015 for 16 images, scaled to a batch of 8
-    "reduced": dict(SMALL, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
+    "reduced": dict(SMALL, stages=2, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
 }
 
 
