@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.command("gate", epilog="""\b
 Examples:
   photofinish gate resnet18 --contenders torch:eager --baseline 2.12.1
-  photofinish gate ./net.py:model --contenders torch:eager --baseline /opt/venvs/production --max-slowdown 5%
+  photofinish gate ./net.py:model --contenders torch:eager --baseline .venv-production --max-slowdown 5%
   photofinish gate resnet18 --baseline main/.photofinish --task train --task infer --junit gate.xml --markdown
 
 \b
