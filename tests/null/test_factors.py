@@ -12,22 +12,10 @@ from photofinish import api, factors_run
 from photofinish.factors import CONFIRMED
 from photofinish.reports import factors as report
 from photofinish.reports.json import schema
-from photofinish.stats import plan
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FAST, SLOW = "fake:steady[noise=0.001,step=0.010]", "fake:steady[memory=1,noise=0.001,step=0.012]"
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is scripted: more rounds cost real time and say the same."""
-    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all: a proof takes longer than a race."""
-    return tmp_path_factory.mktemp("store")
 
 
 def test_a_planted_cause_is_named_with_its_size_and_confirmed(store: Path, command: Callable[..., Any]) -> None:

@@ -12,23 +12,11 @@ from photofinish import flip_run
 from photofinish.factors.flip import brackets, candidate, looks
 from photofinish.reports import flip as report
 from photofinish.reports.json import schema
-from photofinish.stats import plan
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 SMALL = "fake:steady[noise=0.0001,sample=0.001,step=0.010]"  # ahead of the other below a batch of 8
 LARGE = "fake:steady[noise=0.0001,step=0.018]"
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is scripted: more rounds cost real time and say the same."""
-    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all: a proof takes longer than a race."""
-    return tmp_path_factory.mktemp("store")
 
 
 def test_a_planted_crossing_is_found_and_confirmed(store: Path, command: Callable[..., Any]) -> None:

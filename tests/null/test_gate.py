@@ -17,24 +17,12 @@ from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Gate
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.reports import gate as report
 from photofinish.reports.json import schema
-from photofinish.stats import plan
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 WAS = "fake:steady[noise=0.001,step=0.0100]"
 SLOWER = "fake:steady[noise=0.001,step=0.0105]"
 SAME = "fake:steady[noise=0.001,step=0.0101]"
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is scripted: more rounds cost real time and say the same."""
-    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all: a proof takes longer than a race."""
-    return tmp_path_factory.mktemp("store")
 
 
 def run(store: Path, *contenders: str, baseline: str = WAS, launches: int = 3, **asked: Any) -> Gate:

@@ -10,27 +10,15 @@ import pytest
 
 from photofinish import api, timeline_run
 from photofinish.errors import UsageError
-from photofinish.stats import plan
 from photofinish.study import PlannedRace
 from photofinish.timeline import FOUND, SEARCHING, Search
 from photofinish.timeline.versions import Dated
 from photofinish.timeline_run import Races
 from photofinish.values import Progress
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 SPEEDS = {"1.0": 0.0100, "1.1": 0.0101, "2.0": 0.0130}
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is scripted: more rounds cost real time and say the same."""
-    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all: a proof takes longer than a race, and a search goes on where another stopped."""
-    return tmp_path_factory.mktemp("store")
 
 
 def scripted() -> list[Dated]:

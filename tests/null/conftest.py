@@ -1,0 +1,19 @@
+"""What races on the fake framework share."""
+
+from pathlib import Path
+
+import pytest
+
+from photofinish.stats import plan
+
+
+@pytest.fixture
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is scripted: more rounds cost real time and say the same."""
+    monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests of a file: a proof takes longer than a race."""
+    return tmp_path_factory.mktemp("store")
