@@ -10,19 +10,11 @@ from photofinish import api, environments
 from photofinish.advise import Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.environments import TASKS, Choice
-from photofinish.errors import UsageError
+from photofinish.errors import Stopped, UsageError
 from photofinish.outcome import Outcome
 from photofinish.values import Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
-
-
-class Stopped(KeyboardInterrupt):
-    """Stopped by hand; `advice` is what had been measured says, None if nothing had."""
-
-    def __init__(self, advice: Advice | None) -> None:
-        super().__init__("interrupted")
-        self.advice = advice
 
 
 def with_defaults(goal: Goal) -> Goal:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 FEW = 12  # names that are all told beside the nearest
 ALIKE, BESIDE_BEST = 0.6, 0.1  # the least likeness (0 to 1) of a name that may be meant, and how far below the best
@@ -17,6 +18,14 @@ class UsageError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class Stopped(KeyboardInterrupt):
+    """Work of several races that was stopped by hand; `found` is what had been measured says, None if nothing had."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__("interrupted")
+        self.found = found
 
 
 def _nearest(given: str, names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from photofinish import api, models
 from photofinish.environments import TASKS
+from photofinish.errors import Stopped
 from photofinish.factors import Cause, Check, Findings, Gap, cells_of, find
 from photofinish.factors.plan import experiments
 from photofinish.runner.arrange import one_of
@@ -13,14 +14,6 @@ from photofinish.stats import effects, paired
 from photofinish.values import Contender, Progress, Result
 
 LAUNCHES = 8  # of the experiment, and as many of the check: fixed beforehand, so that each is looked at once
-
-
-class Stopped(KeyboardInterrupt):
-    """Stopped by hand; `findings` are what the launches so far say."""
-
-    def __init__(self, findings: Findings) -> None:
-        super().__init__("interrupted")
-        self.findings = findings
 
 
 def run(model: str, contenders: Sequence[str], factors: Sequence[str] = (), task: str = "train", *,

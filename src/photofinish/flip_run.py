@@ -9,7 +9,7 @@ from typing import Any
 
 from photofinish import api, environments, models
 from photofinish.environments import TASKS
-from photofinish.errors import UsageError
+from photofinish.errors import Stopped, UsageError
 from photofinish.factors.flip import (
     BATCH,
     SETTING,
@@ -29,14 +29,6 @@ from photofinish.runner.arrange import one_of
 from photofinish.values import Contender, Progress, Race
 
 LAUNCHES = 6  # of every race: fixed beforehand, so that each is looked at once
-
-
-class Stopped(KeyboardInterrupt):
-    """Stopped by hand; `flips` is what was found so far, None if not even the start was raced."""
-
-    def __init__(self, flips: Flips | None) -> None:
-        super().__init__("interrupted")
-        self.flips = flips
 
 
 def run(model: str, contenders: Sequence[str], task: str = "train", *, settings: Sequence[str] = (),

@@ -6,20 +6,13 @@ from typing import Any
 
 from photofinish import api
 from photofinish.environments import Choice
+from photofinish.errors import Stopped
 from photofinish.gate import Check, Gate
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.stats import regression
 from photofinish.values import Progress, Result
 
 LAUNCHES = 10  # fresh processes of either side: fixed beforehand, so that the result is looked at once
-
-
-class Stopped(KeyboardInterrupt):
-    """Stopped by hand; `gate` has the checks that were finished."""
-
-    def __init__(self, gate: Gate) -> None:
-        super().__init__("interrupted")
-        self.gate = gate
 
 
 def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *, baseline: str,

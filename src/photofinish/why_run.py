@@ -7,7 +7,7 @@ from pathlib import Path
 
 from photofinish import api
 from photofinish.environments import TASKS, expand
-from photofinish.errors import UsageError
+from photofinish.errors import Stopped, UsageError
 from photofinish.explain import Explanation, explain
 from photofinish.explain.anatomy import anatomy
 from photofinish.explain.roofline import with_probes
@@ -20,14 +20,6 @@ from photofinish.runner.notary import Notary
 from photofinish.runner.rehearsal import Rehearsal
 
 EVERY = {"train": ("train", "infer"), "infer": ("infer",)}  # what is timed of each layer, by the task that is explained
-
-
-class Stopped(KeyboardInterrupt):
-    """Stopped by hand; `explanation` is what had been measured says."""
-
-    def __init__(self, explanation: Explanation) -> None:
-        super().__init__("interrupted")
-        self.explanation = explanation
 
 
 def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batch: int | None = None,

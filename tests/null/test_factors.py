@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from photofinish import api, factors_run
+from photofinish.errors import Stopped
 from photofinish.factors import CONFIRMED
 from photofinish.reports import factors as report
 from photofinish.reports.json import schema
@@ -42,9 +43,9 @@ def test_stopped_by_hand_it_says_what_the_launches_say(store: Path) -> None:
     def stop(progress: Any) -> None:
         if progress.stage == "launch" and progress.done == 2:
             raise KeyboardInterrupt
-    with pytest.raises(factors_run.Stopped) as stopped:
+    with pytest.raises(Stopped) as stopped:
         factors_run.run(MODEL, [FAST], ["step=0.010,0.011"], batch=8, launches=4, store=store, listener=stop)
-    found = stopped.value.findings
+    found = stopped.value.found
     assert found.launches == 2 and found.cause is not None and found.check is None
     assert report.outcome(found) == report.NAMED
     assert api.load(found.results[0].race.id, store)[0].verdicts

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from photofinish import flip_run
+from photofinish.errors import Stopped
 from photofinish.factors.flip import brackets, candidate, looks
 from photofinish.reports import flip as report
 from photofinish.reports.json import schema
@@ -43,10 +44,10 @@ def test_stopped_by_hand_it_keeps_what_was_tried(store: Path) -> None:
     def stop(progress: Any) -> None:
         if progress.text == "trying batch=12":
             raise KeyboardInterrupt
-    with pytest.raises(flip_run.Stopped) as stopped:
+    with pytest.raises(Stopped) as stopped:
         flip_run.run(MODEL, [SMALL, LARGE], settings=["step=0.005"], batches=(4, 12), batch=4, launches=2, store=store,
                      listener=stop)
-    flips = stopped.value.flips
+    flips = stopped.value.found
     assert flips is not None and flips.ranked and [each.outcome for each in flips.answers] == [""]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from photofinish import api, gate_run
 from photofinish.environments import Choice
-from photofinish.errors import UsageError
+from photofinish.errors import Stopped, UsageError
 from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Gate
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.reports import gate as report
@@ -63,8 +63,8 @@ def test_stopped_by_hand_it_keeps_what_was_checked(store: Path) -> None:
             raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt) as stopped:
         run(store, SAME, SLOWER, listener=stop)
-    assert isinstance(stopped.value, gate_run.Stopped)
-    assert [each.candidate for each in stopped.value.gate.checks] == [SAME]
+    assert isinstance(stopped.value, Stopped)
+    assert [each.candidate for each in stopped.value.found.checks] == [SAME]
 
 
 def test_a_store_is_a_baseline_of_other_versions(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import photofinish
 from photofinish import why_run
+from photofinish.errors import Stopped
 from photofinish.explain import Explanation, roofline
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
@@ -91,12 +92,12 @@ def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
         if progress.stage == "block" and progress.text.startswith("launch 2, layer 4"):
             raise KeyboardInterrupt
 
-    with pytest.raises(why_run.Stopped) as stopped:
+    with pytest.raises(Stopped) as stopped:
         photofinish.why(MODEL, (SLOW, PLAIN), batch=8, launches=3, store=tmp_path / "store", listener=stop)
-    (pair,) = stopped.value.explanation.comparisons
+    (pair,) = stopped.value.found.comparisons
     assert pair.launches == 1 and pair.lines[0].part.name == "batch_norm1"
     kept: Explanation = why_run.read("last", tmp_path / "store")
-    assert report.as_json(kept) == report.as_json(stopped.value.explanation)
+    assert report.as_json(kept) == report.as_json(stopped.value.found)
     assert {block.launch for block in kept.result.race.part_blocks} == {1, 2}
 
 

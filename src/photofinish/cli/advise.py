@@ -61,7 +61,7 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
     """
     from photofinish import advise_run
     from photofinish.advise.goals import GOALS, Goal
-    from photofinish.cli import output, present
+    from photofinish.cli import present
     from photofinish.environments import frameworks as known
     from photofinish.errors import UsageError, unknown
     from photofinish.reports import advise as report
@@ -76,19 +76,11 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
         raise UsageError("advice is for a model to race, or from a race in the store",
                          "write photofinish advise resnet18, or photofinish advise --from last")
     wanted = Goal(goal, steps, latency, share, max_memory, frameworks, formats, per_hour)
-    interrupted = False
     if session:
-        found = advise_run.read(wanted, session, store)
+        found, interrupted = advise_run.read(wanted, session, store), False
     else:
-        with output.watching(quiet) as listener:
-            try:
-                found = advise_run.run(model, wanted, listener=listener, store=store, **asked)
-            except advise_run.Stopped as stopped:
-                if stopped.advice is None:
-                    raise
-                found, interrupted = stopped.advice, True
+        found, interrupted = present.found(advise_run.run, model, wanted, quiet=quiet, store=store, **asked)
     present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2))
     if interrupted:
-        click.echo("Stopped by hand: this is what the measurements so far say.", err=True)
-        return 130
+        return present.stopped_by_hand("this is what the measurements so far say.")
     return 0 if found.chosen else 1

@@ -46,18 +46,12 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     if the gap closes as predicted.
     """
     from photofinish import factors_run
-    from photofinish.cli import output, present
+    from photofinish.cli import present
     from photofinish.factors import NOT_CONFIRMED
     from photofinish.reports import factors as report
-    interrupted = False
-    with output.watching(quiet) as listener:
-        try:
-            found = factors_run.run(model, contenders, listener=listener, **asked)
-        except factors_run.Stopped as stopped:
-            found, interrupted = stopped.findings, True
+    found, interrupted = present.found(factors_run.run, model, contenders, quiet=quiet, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
                       as_json=lambda: json.dumps(report.as_json(found), indent=2))
     if interrupted:
-        click.echo("Stopped by hand: this is what the launches so far say.", err=True)
-        return 130
+        return present.stopped_by_hand("this is what the launches so far say.")
     return {NOT_CONFIRMED: 1, report.NOTHING: 3}.get(report.outcome(found), 0)

@@ -48,19 +48,11 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     lists what was tried.
     """
     from photofinish import flip_run
-    from photofinish.cli import output, present
+    from photofinish.cli import present
     from photofinish.factors.flip import NOT_CONFIRMED
     from photofinish.reports import flip as report
-    interrupted = False
-    with output.watching(quiet) as listener:
-        try:
-            found = flip_run.run(model, contenders, listener=listener, **asked)
-        except flip_run.Stopped as stopped:
-            if stopped.flips is None:
-                raise
-            found, interrupted = stopped.flips, True
+    found, interrupted = present.found(flip_run.run, model, contenders, quiet=quiet, **asked)
     present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2))
     if interrupted:
-        click.echo("Stopped by hand: this is what had been tried.", err=True)
-        return 130
+        return present.stopped_by_hand("this is what had been tried.")
     return {NOT_CONFIRMED: 1, report.NO_RANKING: 3}.get(report.outcome(found), 0)

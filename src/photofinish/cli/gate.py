@@ -48,22 +48,16 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], jun
     stays undecided passes, and says how many --launches would decide it.
     """
     from photofinish import gate_run
-    from photofinish.cli import output, present
+    from photofinish.cli import present
     from photofinish.gate import FAILED, NOT_JUDGED
     from photofinish.reports import gate as report
     if junit is not None:
         present.check_writable(junit)
-    interrupted = False
-    with output.watching(quiet) as listener:
-        try:
-            found = gate_run.run(model, contenders, tasks, listener=listener, **asked)
-        except gate_run.Stopped as stopped:
-            found, interrupted = stopped.gate, True
+    found, interrupted = present.found(gate_run.run, model, contenders, tasks, quiet=quiet, **asked)
     present.documents(report.documents(found), chosen, full=False, short=[report.document(found)],
                       as_json=lambda: json.dumps(report.as_json(found), indent=2))
     if junit is not None:
         present.write_report(junit, report.junit(found))
     if interrupted:
-        click.echo("Stopped by hand: this is what had been checked.", err=True)
-        return 130
+        return present.stopped_by_hand("this is what had been checked.")
     return {FAILED: 1, NOT_JUDGED: 3}.get(found.outcome, 0)

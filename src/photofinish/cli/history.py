@@ -59,6 +59,5 @@ def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], 
     present.documents(report.documents(history), chosen, full=False,
                       as_json=lambda: json.dumps(report.as_json(history), indent=2))
     if interrupted:
-        click.echo("Stopped by hand: this is what had been measured.", err=True)
-        return 130
+        return present.stopped_by_hand("this is what had been measured.")
     return 0 if history.results and all(present.settled(each) for each in history.results) else 1

@@ -9,7 +9,7 @@ import click
 
 from photofinish.api import Interrupted
 from photofinish.cli import output
-from photofinish.errors import UsageError
+from photofinish.errors import Stopped, UsageError
 from photofinish.outcome import Outcome
 from photofinish.render import csv, html, markdown
 from photofinish.render.document import Document
@@ -63,9 +63,26 @@ def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool
             results, interrupted = stopped.results, True
     present(results, chosen)
     if interrupted:
-        click.echo("Stopped by hand: this is what had been measured. See it again: photofinish report last", err=True)
-        return 130
+        return stopped_by_hand("this is what had been measured. See it again: photofinish report last")
     return 0 if results and all(settled(result) for result in results) else 1
+
+
+def found(verb: Callable[..., Any], *about: Any, quiet: bool, **asked: Any) -> tuple[Any, bool]:
+    """What a verb of several races finds, its progress shown; or had found when it was stopped by hand, and whether it
+    was."""
+    with output.watching(quiet) as listener:
+        try:
+            return verb(*about, listener=listener, **asked), False
+        except Stopped as stop:
+            if stop.found is None:
+                raise
+            return stop.found, True
+
+
+def stopped_by_hand(told: str) -> int:
+    """Says what a command shows that was stopped by hand, and is its exit code."""
+    click.echo(f"Stopped by hand: {told}", err=True)
+    return 130
 
 
 def documents(found: Sequence[Document], choice: Choice, full: bool = True, short: Sequence[Document] = (),

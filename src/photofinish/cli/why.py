@@ -44,25 +44,19 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     adds to the gap is shown not to be zero.
     """
     from photofinish import why_run
-    from photofinish.cli import output, present
+    from photofinish.cli import present
     from photofinish.errors import UsageError
     from photofinish.reports import why as report
     if bool(model) is bool(session):
         raise UsageError("an explanation is of a model to race, or of a race in the store",
                          "write photofinish why resnet18, or photofinish why --from last")
-    interrupted = False
     if session:
-        found = why_run.read(session, store)
+        found, interrupted = why_run.read(session, store), False
     else:
-        with output.watching(quiet) as listener:
-            try:
-                found = why_run.why(model, listener=listener, store=store, **asked)
-            except why_run.Stopped as stopped:
-                found, interrupted = stopped.explanation, True
+        found, interrupted = present.found(why_run.why, model, quiet=quiet, store=store, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
                       lambda: json.dumps(report.as_json(found), indent=2))
     if interrupted:
-        click.echo("Stopped by hand: this is what the measurements so far say. See it again: "
-                   "photofinish why --from last", err=True)
-        return 130
+        return present.stopped_by_hand("this is what the measurements so far say. See it again: "
+                                       "photofinish why --from last")
     return 0 if found.comparisons else 1
