@@ -15,6 +15,19 @@ from photofinish import cli
 os.environ.setdefault("PHOTOFINISH_ENVIRONMENTS", "never")  # no test downloads anything unless it says so
 
 
+SLOW = "parity/test_models.py"  # a model's proof takes up to a minute and a half
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each worker begins with its share of the slow tests, so that what is left to steal at the end is short. Worksteal
+    gives each of them a slice of the list; a model's cases stay together, for they share the reference."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = [item for item in items if SLOW in item.nodeid]
+    short = [item for item in items if SLOW not in item.nodeid]
+    items[:] = [item for worker in range(workers) for kind in (slow, short)
+                for item in kind[len(kind) * worker // workers:len(kind) * (worker + 1) // workers]]
+
+
 @dataclass(frozen=True)
 class Run:
     """How a command ended and what it said."""
