@@ -143,7 +143,8 @@ def settled(row: Row) -> bool:
 
 
 def tell(progress: Progress) -> None:
-    print("   ", progress.text, flush=True)
+    if progress.text:
+        print("   ", progress.text, flush=True)
 
 
 def main() -> int:
