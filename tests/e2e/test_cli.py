@@ -426,6 +426,7 @@ def test_shapes_are_read_kindly(text: str) -> None:
 
 
 EVENTS = (Progress("certify", "rehearsal: a:b: first steps (train)", "a:b", "train", estimates={"a:b": 0.2}),
+          Progress("warning", "other programs use 40% of this machine", "a:b", "train"),
           Progress("plan", "a pilot of 3 launches", done=0, total=3, seconds_left=200.0),
           Progress("block", "launch 1, round 2 of 8", done=2, total=8),
           Progress("failure", "c:d: crash: exit code 1", "c:d"),
@@ -450,7 +451,7 @@ def test_the_live_view_shows_how_far_it_is_the_estimates_and_what_failed() -> No
     rows = [line.split() for line in lines if line.startswith(("a:b", "e:f"))]
     assert [row[:3] for row in rows] == [["a:b", "100", "ms"], ["e:f", "400", "ms"]]
     assert len(rows[0][3]) < len(rows[1][3])  # a bar each, the longer the slower
-    assert "! c:d: crash: exit code 1" in lines
+    assert lines[-2:] == ["! other programs use 40% of this machine", "! c:d: crash: exit code 1"]
 
 
 def test_the_clock_goes_on_while_a_request_runs_and_nothing_else_moves() -> None:
@@ -474,4 +475,4 @@ def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:
     lines = [re.sub(r"^\[\d+:\d\d\] ", "", line) for line in told(terminal=False).splitlines()]
     assert lines[0] == "rehearsal: a:b: first steps (train): a:b 200 ms"
     assert lines[-1] == "1 launches done (train): a:b 100 ms, e:f 400 ms"
-    assert len(lines) == 4 and not any("round" in line for line in lines)
+    assert len(lines) == 5 and not any("round" in line for line in lines)

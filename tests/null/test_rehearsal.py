@@ -12,6 +12,7 @@ from photofinish.reports.json import schema
 from photofinish.reports.race import document
 from photofinish.runner import course as courses
 from photofinish.runner.arrange import find_entries, make_case, open_course
+from photofinish.runner.rehearsal import crowd
 from photofinish.stats import plan
 from photofinish.store import Store
 from photofinish.values import Result
@@ -95,3 +96,9 @@ def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kep
         variables = [course.start(each, 1) for each in entries]
         assert [courses.KEEP_MEMORY.keys() <= set(each) for each in variables] == kept  # type: ignore[call-overload]
         assert all(not course.load_arguments(each)["setup"]["options"] for each in entries)
+
+
+def test_a_crowded_machine_is_spoken_of_where_it_can_be_seen() -> None:
+    assert "40% of this machine" in crowd({"foreign": 0.4, "wall": 1.0})
+    assert not crowd({"foreign": 0.04, "wall": 1.0}) and not crowd({"foreign": None, "wall": 1.0})
+    assert not crowd({"foreign": 0.4, "wall": 0.02})  # two ticks of the system's clock: an error of half a core

@@ -19,12 +19,14 @@ from rich.text import Text
 from photofinish.render.quantities import duration
 from photofinish.values import Progress
 
-KEPT_FAILURES = 4
+KEPT_NOTICES = 4
 MOMENT = 1.0  # seconds between two drawings that only move the clock
 BAR = 20  # characters
-RARE = ("environment", "certify", "launch", "plan", "failure", "done")  # told one by one where lines are kept
+RARE = ("environment", "certify", "launch", "plan", "warning", "failure", "done")  # told where lines are kept
 TITLES = {"environment": "Preparing", "making": "Preparing", "certify": "Certifying", "launch": "Racing",
-          "block": "Racing", "plan": "Planning", "predict": "Predicting", "failure": "Racing", "done": "Done"}
+          "block": "Racing", "plan": "Planning", "predict": "Predicting", "warning": "Certifying",
+          "failure": "Racing", "done": "Done"}
+NOTICES = {"warning": "yellow", "failure": "red"}
 
 
 class Watcher:
@@ -37,7 +39,7 @@ class Watcher:
         self.done = self.total = 0
         self.launches = self.rounds = self.left = ""
         self.estimates: dict[str, dict[str, float]] = {}
-        self.failures: deque[str] = deque(maxlen=KEPT_FAILURES)
+        self.notices: deque[Text] = deque(maxlen=KEPT_NOTICES)
         self.told = ""
         self.drawn = 0.0
         self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
@@ -70,8 +72,8 @@ class Watcher:
 
     def _remember(self, progress: Progress) -> None:
         self.latest = progress
-        if progress.stage == "failure":
-            self.failures.append(progress.text)
+        if progress.stage in NOTICES:
+            self.notices.append(Text(f"! {progress.text}", style=NOTICES[progress.stage]))
         if progress.estimates:
             self.estimates[progress.task] = progress.estimates
         count = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
@@ -109,8 +111,7 @@ class Watcher:
             parts.append(Padding(ProgressBar(self.total, self.done, width=BAR), 0))
         if self.estimates:
             parts += [Text(), Text("time so far, not yet a verdict", style="dim"), self._table()]
-        parts += [Text(f"! {failure}", style="red") for failure in self.failures]
-        return Group(*parts)
+        return Group(*parts, *self.notices)
 
     def _table(self) -> Table:
         """Seconds so far; the bars compare them in the first task that has any."""

@@ -11,13 +11,14 @@ from typing import Any
 from photofinish.referee import audit
 from photofinish.runner import remote
 from photofinish.runner.course import STEP_OF, Course, Entry
-from photofinish.runner.launch import WARM_SECONDS, describe_phases
+from photofinish.runner.launch import FOREIGN_LIMIT, WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.stats.steady import steady
 from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Resize, WarmUp
 
 STEADY_STEPS = 2  # beside which memory is looked at, when nothing is compiled any more
+SEEN = 0.1  # seconds from which the CPU time of others can be told: it is counted in hundredths
 
 
 class Rehearsal:
@@ -30,6 +31,7 @@ class Rehearsal:
         self.workers: dict[str, Worker] = {}
         self.probes: dict[str, dict[str, Any]] = {}
         self.unproven: list[str] = []
+        self.quiet = True
 
     def run(self) -> None:
         course = self.course
@@ -117,6 +119,9 @@ class Rehearsal:
             self._phase(entry, f"{name}:{task}", seconds, reply, task, look=name == "warm_up")
         reply = worker.ask("block", course.patience.block, task=STEP_OF.get(task, task), steps=STEADY_STEPS)
         self._phase(entry, f"steady:{task}", sum(reply["seconds"]), reply, task)
+        if self.quiet and crowd(reply):  # said once, before the long proofs
+            self.quiet = False
+            course.listener(Progress("warning", crowd(reply), entry.name, task))
         course.estimates.setdefault(STEP_OF.get(task, task), {})[entry.name] = median(series[1:] or series)
 
     def _resize(self, worker: Worker, entry: Entry, task: str) -> None:
@@ -158,6 +163,15 @@ class Rehearsal:
         if look:
             self.course.record(task, "memory", Memory(entry.name, name, reply.get("memory", 0), **reply.get("held", {}),
                                                       device=device.get("now"), device_peak=device.get("peak")))
+
+
+def crowd(block: dict[str, Any]) -> str:
+    """What to say of the other programs on this machine; nothing if they leave a block of steps alone."""
+    share = block["foreign"]
+    if share is None or share <= FOREIGN_LIMIT or block["wall"] < SEEN:
+        return ""
+    return (f"other programs use {share:.0%} of this machine: steps and verdicts take longer, the more so where threads "
+            "wait for each other; stop them, or give a larger --budget")
 
 
 def _cache(entry: Entry, folder: Path) -> Finding:
