@@ -170,8 +170,8 @@ def crowd(block: dict[str, Any]) -> str:
     share = block["foreign"]
     if share is None or share <= FOREIGN_LIMIT or block["wall"] < SEEN:
         return ""
-    return (f"other programs use {share:.0%} of this machine: steps and verdicts take longer, the more so where threads "
-            "wait for each other; stop them, or give a larger --budget")
+    return (f"other programs use {share:.0%} of this machine: steps and verdicts take longer, the more so where "
+            "threads wait for each other; stop them, or give a larger --budget")
 
 
 def _cache(entry: Entry, folder: Path) -> Finding:
