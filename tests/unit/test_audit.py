@@ -166,14 +166,6 @@ def test_what_cannot_be_probed_is_warned_of() -> None:
     assert found["mute", "threads"].found == "not known: no matmul"
 
 
-def test_many_page_faults_in_a_matched_race_are_warned_of() -> None:
-    many, none = audit.page_faults({"torch:eager": 5200.0, "tensorflow:graph": 0.4})
-    assert many.found == "5200 a step"
-    assert "while tensorflow:graph faults in none" in many.warning
-    assert none.warning == ""
-    assert not any(each.warning for each in audit.page_faults({"torch:eager": 5200.0}, "out-of-the-box"))
-
-
 def test_torch_shows_flushing_that_its_facts_do_not_tell() -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch")
     contestant = load("torch")(Setup("eager"))

@@ -177,7 +177,7 @@ def test_a_quiet_race_has_no_warnings() -> None:
 @pytest.mark.parametrize(("of", "text"), [
     (race(1.0, 1.1, world=World(launch=0.08)), "from launch to launch"),
     (changed(race(1.0, 1.1), "b", foreign=0.3), "Other programs"),
-    (changed(race(1.0, 1.1), "b", faults=10_000), "page faults"),
+    (changed(race(1.0, 1.1), "b", faults=1_000_000), "Page faults"),
     (changed(race(1.0, 1.1), "b", cpu=40.0), "cores busy"),
     (changed(race(1.0, 1.1), "b", seconds=(1.0, 1.0, 1.0, 2.0)), "slow steps"),
     (replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (1.0,), "no steady state", 1),)), "had not settled"),
@@ -187,6 +187,19 @@ def test_a_quiet_race_has_no_warnings() -> None:
 def test_what_is_odd_is_said(of: Race, text: str) -> None:
     found = stats.judge(of).warnings
     assert found and all(text in each for each in found)
+
+
+def test_page_faults_are_spoken_of_where_they_cost_something() -> None:
+    many, few = (changed(race(1.0, 1.1), "b", faults=faults, wall=4.0) for faults in (40_000, 400))
+    (said,) = stats.judge(many).warnings
+    assert "about b 1.5%" in said
+    assert stats.judge(few).warnings == ()
+    assert stats.judge(replace(many, case=replace(many.case, regime="out-of-the-box"))).warnings == ()
+
+
+def test_contenders_that_scatter_are_named_in_one_sentence() -> None:
+    (said,) = stats.judge(race(1.0, 1.1, world=World(launch=0.08))).warnings
+    assert "a " in said and ", b " in said
 
 
 def test_reason_names_the_level_and_the_family() -> None:

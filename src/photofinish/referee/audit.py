@@ -12,7 +12,6 @@ Probes = Mapping[str, Mapping[str, Any]]  # what measure.probes.run returned, by
 
 ROUNDING = 0.29  # relative r.m.s. error of products of random operands rounded to m bits, times 2**m
 EMPTY, FULL = 0.7, 1.15  # of the threads asked for: outside, the contender uses fewer, or more
-FEW_FAULTS, MANY_FAULTS = 10.0, 100.0  # minor page faults a step
 
 # least mantissa bits -> the format, by whether it reaches beyond float16
 FORMATS = ((30, "float64", "float64"), (17, "float32", "float32"), (9, "TF32", "float16"), (6, "bfloat16", "float8"))
@@ -45,19 +44,10 @@ def findings(probes: Probes, case: Case, formats: Mapping[str, str] | None = Non
     return tuple(found)
 
 
-def page_faults(per_step: Mapping[str, float], regime: str = "matched") -> tuple[Finding, ...]:
-    """The effect of the allocator, by contender. Many faults where others have none distort a matched race."""
-    calm = [contender for contender, faults in per_step.items() if faults < FEW_FAULTS]
-    lines = []
-    for contender, faults in per_step.items():
-        warning = ""
-        if regime == "matched" and faults > MANY_FAULTS:
-            others = f", while {', '.join(calm)} faults in none" if calm else ""
-            warning = f"memory is handed back and faulted in again at each step{others}: use the allocator settings " \
-                      "of the regime, or jemalloc by preload"
-        lines.append(Finding(contender, "page faults", f"{faults:.0f} a step", "none" if regime == "matched" else "",
-                             "minor faults counted over the timed steps", warning))
-    return tuple(lines)
+def page_faults(per_step: Mapping[str, float]) -> tuple[Finding, ...]:
+    """The effect of the allocator, by contender. Whether it costs anything depends on the step (stats.advice)."""
+    return tuple(Finding(contender, "page faults", f"{faults:,.0f} a step",
+                         how="minor faults counted over the timed steps") for contender, faults in per_step.items())
 
 
 def builds(hazards: Mapping[str, str]) -> tuple[Finding, ...]:

@@ -21,8 +21,7 @@ def judged(race: Race) -> Result:
     """The result of a race, with what its timed blocks say to the audit."""
     result = stats.judge(race)
     faults = {each.contender: each.faults_per_step for each in result.standings if each.faults_per_step is not None}
-    seen = audit.page_faults(faults, race.case.regime)
-    return replace(result, race=replace(race, audit=race.audit + seen))
+    return replace(result, race=replace(race, audit=race.audit + audit.page_faults(faults)))
 
 
 class Session:
