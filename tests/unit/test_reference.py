@@ -1,13 +1,17 @@
 """What the reference of a race's certificates is computed on."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from photofinish import api
 from photofinish.measure.proof import LEAST_BATCH
 from photofinish.models import find
 from photofinish.runner.reference import Reference
+
+STEEP = f"{Path(__file__).parents[1] / 'null' / 'tiny.py'}:tiny_steep"
 
 
 def course(model: str, batch: int) -> Any:
@@ -34,3 +38,10 @@ def test_what_is_normalised_over_the_batch_is_never_proven_on_less() -> None:
 def test_what_several_processes_share_is_divided_evenly() -> None:
     alone = Reference(course("digits_cnn", 2), None, 1)
     assert alone._batch(3) % 3 == 0 and alone._batch(3) >= LEAST_BATCH
+
+
+def test_where_the_usual_steps_run_away_shorter_ones_are_compared(tmp_path: Path) -> None:
+    told: list[str] = []
+    found = api.verify(STEEP, ["fake:steady"], store=tmp_path, listener=lambda progress: told.append(progress.text))
+    assert found.certificates[0].passed
+    assert [text.endswith("again with smaller ones") for text in told].count(True) == 1

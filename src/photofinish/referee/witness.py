@@ -1,4 +1,5 @@
-"""Whether two float64 computations of one model agree: what lets a fast one stand in for NumPy."""
+"""Whether the reference of a proof is good for anything: whether two float64 computations of it agree, which lets a fast
+one stand in for NumPy, and whether its steps lead anywhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from photofinish.measure.proof import FORCED, REFERENCE, Plan, kind, load, was_f
 from photofinish.referee.certificate import Parameters, Results
 from photofinish.referee.tolerance import INFINITE, size
 
+DIVERGED = 1e3  # times the loss of the first of ten steps
 AGREED = 1e-9  # of a tensor's scale; a float32 unit in the last place is a hundred times as much
 
 
@@ -16,6 +18,17 @@ def disagreement(folder: Path, label: str) -> tuple[float, str]:
     """The largest error, relative to a tensor's scale, between the reference and what `measure.proof.confirm` wrote
     under `label`, and the tensor's name."""
     return max(_errors(Path(folder), label), default=(0.0, ""))
+
+
+def runs_away(folder: Path) -> str:
+    """How the reference's loss grows beyond all bounds in ten steps, if it does: of such a trajectory nothing can be
+    compared."""
+    folder = Path(folder)
+    for optimizer in () if was_forward_only(folder, REFERENCE) else Plan.read(folder).optimizers:
+        losses = load(folder / REFERENCE / "draw0" / f"{kind(optimizer)}-free.npz")["loss"]
+        if not np.max(losses) <= DIVERGED * abs(losses[0]):  # nor not a number
+            return f"the loss goes from {losses[0]:.3g} to {losses[-1]:.3g} in ten steps of {optimizer}"
+    return ""
 
 
 def _errors(folder: Path, label: str) -> Iterator[tuple[float, str]]:
