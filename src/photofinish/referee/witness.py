@@ -1,5 +1,5 @@
-"""Whether the reference of a proof is good for anything: whether two float64 computations of it agree, which lets a fast
-one stand in for NumPy, and whether its steps lead anywhere."""
+"""Whether the reference of a proof is good for anything: whether two float64 computations of it agree, which lets a
+fast one stand in for NumPy, and whether its steps lead anywhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
