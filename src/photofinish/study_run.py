@@ -2,7 +2,9 @@
 whatever stops it loses at most the race it was in."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from photofinish import api
@@ -24,12 +26,13 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         listener: Listener | None = None, environments: Sequence[str] = (),
         make_environments: bool | None = None) -> list[Settled]:
     """Runs what is not settled yet and returns what became of all; `only` keeps races whose title has each of these
-    words. The order is drawn from `seed`, so that no model always runs on the warmed-up machine.
+    words. The order is drawn from `seed`, so that no model always runs on the warmed-up machine. Of a race of several
+    days one is run; the others wait for another date.
 
     Raises Interrupted (Ctrl-C): what was settled stays, and running again goes on from there.
     """
     kept = open_store(store)
-    pending = [each.planned for each in settled_of(study.races, kept) if each.pending and _wanted(each.planned, only)]
+    pending = [each for each in _due(settled_of(study.races, kept)) if _wanted(each, only)]
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
     for number, planned in enumerate(pending, 1):
@@ -59,6 +62,18 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
 
 def open_store(store: Path | str | None, only_read: bool = False) -> Store:
     return Store(Path(store) if store is not None else api.DEFAULT_STORE, only_read)
+
+
+def _due(races: Sequence[Settled]) -> Iterator[PlannedRace]:
+    """Those that are still to be run and may be today."""
+    today = date.today().isoformat()
+    taken = {replace(each.planned, day=None) for each in races if each.planned.day is not None and any(
+        result.race.created.startswith(today) for result in each.results)}
+    for each in races:
+        race = replace(each.planned, day=None)
+        if each.pending and (each.planned.day is None or race not in taken):
+            taken.add(race)
+            yield each.planned
 
 
 def _wanted(planned: PlannedRace, only: Sequence[str]) -> bool:

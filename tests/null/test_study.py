@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import jsonschema
@@ -126,6 +127,28 @@ except = [{{ batch = 8, reason = "not asked" }}]
     assert again[0].results[0].race.id == result.race.id and asked == ["max"]
 
 
+def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, store = tmp_path / "days.toml", tmp_path / "store"
+    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
+    found = study.read(path, "small")
+    assert [each.day for each in found.races] == [1, 2, None, None] and len({each.key for each in found.races}) == 4
+    done = [[each.pending for each in study_run.run(found, only=["by batch"], store=store)] for _ in range(2)]
+    assert done == [[False, True, True, False]] * 2
+
+    class Tomorrow(date):
+        @classmethod
+        def today(cls) -> "Tomorrow":
+            return cls.fromordinal(date.today().toordinal() + 1)
+
+    monkeypatch.setattr(study_run, "date", Tomorrow)
+    settled = study_run.run(found, only=["by batch"], store=store)
+    assert [each.pending for each in settled] == [False, False, True, False]
+    told = as_json(found, settled)
+    jsonschema.validate(told, schema("study"))
+    assert [each["day"] for each in told["races"]] == [1, 2, None, None]
+    assert "day 2" in markdown.render([plan(found, settled)])
+
+
 def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "impossible.toml"
     path.write_text(FILE.replace('device = "cpu"', 'optimizer = "sgdd"'))
@@ -167,7 +190,8 @@ MUTATIONS = [
     ('"digits_cnn"', '"digits_cnm"'), ('"digits_cnn"', "8"), ("batches = [8, 16, 32]", "batches = [8, 0]"),
     ("batches = [8, 16, 32]", 'batches = ["mix"]'),
     ("batches = [8, 16, 32]", "batches = 8"), ("batches = [8, 16, 32]", 'batches = ["8"]'),
-    ("batches = [8, 16, 32]", "bathces = [8]"), ("except = [", "exept = ["),
+    ("batches = [8, 16, 32]", "bathces = [8]"), ("batches = [8, 16, 32]", "days = 0"),
+    ("batches = [8, 16, 32]", 'days = "3"'), ("except = [", "exept = ["),
     ("batch = 32, reason", "batch = 32, resaon"),
     ('reason = "too long here"', "reason = 1"), ("batch = 32,", "batches = 32,"), ("batch = 32,", 'batch = "32",'),
     ('except = [{ batch = 32, reason = "too long here" }]', "except = 3"),

@@ -7,8 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from claim_rows import PAIR, claim
 from factories import Runner, case, race
-from photofinish import claims, models, study
+from photofinish import claims, study
 from photofinish.claims import Claim, Judgement, judge, programs
 from photofinish.errors import UsageError
 from photofinish.render import html
@@ -17,9 +18,7 @@ from photofinish.reports.json import schema
 from photofinish.stats import judge as judged
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
-from photofinish.values import Energy, Epoch, Metering, Race, Result, Training
-
-PAIR = ("torch:eager", "tensorflow:graph")
+from photofinish.values import Epoch, Race, Result, Training
 
 
 def settled(ratio: float, model: str = "resnet18", launches: int = 6) -> Settled:
@@ -27,10 +26,6 @@ def settled(ratio: float, model: str = "resnet18", launches: int = 6) -> Settled
     result = judged(race((Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.05 * ratio)), of=case(model), launches=launches,
                          seed=len(model)))
     return Settled(PlannedRace("training", model, ("train",), PAIR), (result,))
-
-
-def claim(test: str, **asks: object) -> Claim:
-    return Claim("C0", "words", "somebody", test, {"study": "asu-2023", "a": PAIR[0], "b": PAIR[1], **asks})
 
 
 @pytest.mark.parametrize(("ratios", "word"), [((1.3, 1.2), "CONFIRMED"), ((0.7, 0.8), "REFUTED"), ((1.3, 0.8), "MIXED"),
@@ -106,13 +101,6 @@ def test_phases_are_compared_where_the_claim_names_them(ahead: float, word: str)
     assert judge(claim("faster"), races).word == "REFUTED"
 
 
-@pytest.mark.parametrize(("memory", "word"), [(1.5, "CONFIRMED"), (0.7, "REFUTED"), (1.0, "REFUTED")])
-def test_the_lower_peak(memory: float, word: str) -> None:
-    field = (Runner(PAIR[0], 0.05, memory=2**30), Runner(PAIR[1], 0.05, memory=int(memory * 2**30)))
-    races = [Settled(PlannedRace("training", "resnet18", ("train",), PAIR), (judged(race(field, seed=1)),))]
-    assert judge(claim("less-memory"), races).word == word
-
-
 @pytest.mark.parametrize(("power", "word"), [(0.7, "CONFIRMED"), (1.3, "REFUTED"), (1.0, "UNDECIDED")])
 def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
     """A step of batch b takes b to that power; the networks differ in level."""
@@ -127,41 +115,6 @@ def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
     assert judge(claim("with-batch", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
 
 
-@pytest.mark.parametrize(("apart", "word"), [(1.0, "CONFIRMED"), (3.0, "REFUTED")])
-def test_operations_tell_the_time_or_do_not(apart: float, word: str) -> None:
-    races = []
-    for number, model in enumerate(("resnet18", "resnet34", "vgg16", "mobilenet_v2", "googlenet", "alexnet")):
-        seconds = 1e-12 * models.find(model).graph().macs * apart**(number % 2)
-        of = replace(case(model), task="infer", shape=(3, 224, 224), classes=1000)
-        result = judged(race(tuple(Runner(name, seconds) for name in PAIR), of=of, launches=3, seed=number))
-        races.append(Settled(PlannedRace("networks", model, ("infer",), PAIR), (result,)))
-    found = judge(claim("operations", contenders=list(PAIR), reason="power takes a sensor"), races)
-    assert found.word == word, found.why
-    assert "power takes a sensor" in found.why
-    assert judge(claim("operations", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
-
-
-@pytest.mark.parametrize(("more", "word"), [(1.0, "CONFIRMED"), (1.2, "REFUTED"), (None, "NOT TESTABLE HERE")])
-def test_power_over_batches(more: float | None, word: str) -> None:
-    """`more` is what the largest batch takes over the smallest; None: no sensor."""
-    races = []
-    for number, model in enumerate(("resnet18", "vgg16", "alexnet", "mobilenet_v2")):
-        for batch in (1, 16):
-            result = judged(race(tuple(Runner(name, 0.01) for name in PAIR), of=case(model, batch=batch), launches=2,
-                                 seed=number))
-            if more is None:
-                result = replace(result, race=replace(result.race, metering=Metering(reason="no sensor")))
-            else:
-                watts = 50 * (1 + 0.001 * number * batch / 16) * (more if batch == 16 else 1)
-                energies = tuple(Energy(launch, name, result.race.case.task, {"package": 2 * watts}, 2.0, 100)
-                                 for name in PAIR for launch in (1, 2))
-                result = replace(result, race=replace(result.race, metering=Metering(idle={"package": 5.0}),
-                                                      energies=energies))
-            races.append(Settled(PlannedRace("training", model, ("train",), PAIR, batch=batch), (result,)))
-    found = judge(claim("same-power", contenders=list(PAIR)), races)
-    assert found.word == word, found.why
-
-
 @pytest.mark.parametrize(("speedup", "word"), [(1.95, "CONFIRMED"), (1.3, "REFUTED")])
 def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, word: str) -> None:
     two, one = "torch:eager+ddp[2]", "torch:eager[threads=1]"
@@ -170,6 +123,74 @@ def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, word: str
     races = [Settled(PlannedRace("two processes", "resnet18", ("train",), (one, two)), (result,))]
     found = judge(claim("near-linear", contender=two), races)
     assert found.word == word, found.why
+
+
+def day(number: int, time: float = 0.05, ratio: float = 1.3, date: str = "") -> Settled:
+    """The race of `settled` on that day of August, at `time` seconds a step."""
+    field = (Runner(PAIR[0], time, between=0.002), Runner(PAIR[1], time * ratio, between=0.002))
+    found = replace(race(field, launches=6, seed=number), created=date or f"2026-08-{number:02}T09:00:00+0000")
+    return Settled(PlannedRace("from day to day", "resnet18", ("train",), PAIR, day=number), (judged(found),))
+
+
+@pytest.mark.parametrize(("times", "ratios", "word"), [
+    ((0.05, 0.06, 0.055), (1.3, 1.3, 1.3), "CONFIRMED"), ((0.05, 0.05, 0.05), (1.3, 1.3, 1.3), "REFUTED"),
+    ((0.05, 0.06, 0.055), (1.3, 1.5, 1.3), "REFUTED")])
+def test_times_differ_from_day_to_day_and_their_ratio_does_not(times: tuple[float, ...], ratios: tuple[float, ...],
+                                                               word: str) -> None:
+    found = judge(claim("over-days", days=3), [day(*each) for each in zip((1, 2, 3), times, ratios)])
+    assert found.word == word, found.why
+    assert "over 3 days" in found.why
+
+
+def test_three_races_of_one_day_are_one_day() -> None:
+    races = [day(number, date="2026-08-01T09:00:00+0000") for number in (1, 2, 3)]
+    found = judge(claim("over-days", days=3), races)
+    assert found.word == "NOT YET RUN" and found.why.startswith("run on 1 of 3 days; on another day: photofinish study")
+
+
+def through_pipeline(times: float) -> list[Settled]:
+    """A race of training steps, and passes of four such steps that take `times` as long each."""
+    train = judged(race(tuple(Runner(name, 0.05, between=0.002) for name in PAIR), launches=6, seed=2))
+    of = replace(case(), task="epoch", training=Training("patterns", "digest", 32, 0, 3))
+    epochs = tuple(Epoch(launch, number, 0, name, 4 * 0.05 * times * (1 + launch / 1000), 4, 0.1, 0.5)
+                   for launch in (1, 2, 3, 4) for number in (1, 2, 3) for name in PAIR)
+    passes = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
+    return [Settled(PlannedRace("ready", "resnet18", ("train",), PAIR), (train,)),
+            Settled(PlannedRace("pipeline", "resnet18", ("epoch",), PAIR, data="patterns:32"), (passes,))]
+
+
+@pytest.mark.parametrize(("times", "word"), [(1.2, "CONFIRMED"), (1.0, "REFUTED")])
+def test_what_a_batch_that_lies_ready_leaves_out(times: float, word: str) -> None:
+    asked = claim("loading", contenders=list(PAIR))
+    found = judge(asked, through_pipeline(times))
+    assert found.word == word, found.why
+    assert judge(asked, through_pipeline(times)[:1]).word == "NOT YET RUN"
+
+
+def test_a_pass_with_a_short_batch_is_not_compared() -> None:
+    ready, pipeline = through_pipeline(1.2)
+    (result,) = pipeline.results
+    of = replace(result.race.case, training=Training("patterns", "digest", 30, 0, 3))
+    short = replace(pipeline, results=(replace(result, race=replace(result.race, case=of)),))
+    assert judge(claim("loading", contenders=list(PAIR)), [ready, short]).word == "NOT YET RUN"
+
+
+def test_every_part_of_a_claim_counts() -> None:
+    """The first part of two is shown; the other is refuted, or nobody knows."""
+    parts = claim("all", parts=["faster", "near-linear"], contender="torch:eager+ddp[2]")
+    assert judge(parts, []).word == "NOT YET RUN"
+    known = judge(parts, [settled(1.3)])
+    assert known.word == "UNDECIDED" and "near-linear: NOT YET RUN" in known.why
+    mixed = judge(claim("all", parts=["faster", "sometimes"]), [settled(1.3), settled(0.8, "vgg16")])
+    assert mixed.word == "MIXED" and any(each.startswith("faster: ") for each in mixed.speaking_against)
+    assert judge(claim("all", parts=["faster", "sometimes"]), [settled(1.3)]).word == "CONFIRMED"
+    assert judge(claim("all", parts=["faster", "sometimes"]), [settled(0.7)]).word == "REFUTED"
+
+
+def test_what_is_yet_to_be_run_is_told_with_its_scale() -> None:
+    (asked,) = claims.chosen(["C27"], "small")
+    assert judge(asked).why == "photofinish study run asu-2023 --scale small"
+    assert judge(claims.chosen(["C27"])[0]).why == "photofinish study run asu-2023"
 
 
 PROGRAM = "import json\nprint('noise')\nprint(json.dumps({'holds': %s, 'told': 'seen'}))\n"

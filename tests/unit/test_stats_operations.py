@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from photofinish.stats.operations import CONFIDENCE, fit
+from photofinish.stats.lines import CONFIDENCE
+from photofinish.stats.operations import fit
 
 MACS = np.array([0.3, 0.7, 1.5, 2.8, 4.1, 15.5]) * 1e9
 

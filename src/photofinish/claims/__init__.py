@@ -6,9 +6,10 @@ A judgement is a function of the store: where nothing was run it reads NOT YET R
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from photofinish.claims import programs, races
+from photofinish.claims import evidence, programs, races
 from photofinish.claims.claim import JUDGEMENTS, Claim, Judgement
 from photofinish.errors import unknown
 from photofinish.study import Settled
@@ -31,9 +32,9 @@ def ledger() -> list[Claim]:
                   published=row.pop("published", ""), asks=row) for row in rows]
 
 
-def chosen(names: Sequence[str]) -> list[Claim]:
-    """Those of the ledger that are named, all if none is. Raises UsageError."""
-    known = {claim.id: claim for claim in ledger()}
+def chosen(names: Sequence[str], scale: str = "") -> list[Claim]:
+    """Those of the ledger that are named, all if none is, to be judged by races of that scale. Raises UsageError."""
+    known = {claim.id: replace(claim, scale=scale) for claim in ledger()}
     for name in names:
         if name.upper() not in known:
             raise unknown("claim", name, known)
@@ -43,7 +44,7 @@ def chosen(names: Sequence[str]) -> list[Claim]:
 def judge(claim: Claim, settled: Sequence[Settled] = (), seen: Sequence[Observation] = ()) -> Judgement:
     """What the races of the claim's study, or what its programs have seen, say to it."""
     if claim.test in races.TESTS:
-        return races.TESTS[claim.test](claim, races.about(claim, settled))
+        return races.TESTS[claim.test](claim, evidence.about(claim, settled))
     if claim.test in programs.OBSERVERS:
         return programs.judged(claim, seen)
     return Judgement(claim, {"open": "NO TEST YET", "elsewhere": "NOT TESTABLE HERE"}[claim.test], claim.asks["reason"])

@@ -1,6 +1,6 @@
 """What a claim and a judgement are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +18,17 @@ class Claim:
     test: str
     asks: dict[str, Any] = field(default_factory=dict)
     published: str = ""  # the figure behind the words, where one was printed
+    scale: str = ""  # of the study by whose races it is judged
 
     @property
     def study(self) -> str:
         """The study whose races decide it, or ""."""
         return str(self.asks.get("study", ""))
+
+    @property
+    def command(self) -> str:
+        """What runs those races."""
+        return f"photofinish study run {self.study}" + (f" --scale {self.scale}" if self.scale else "")
 
 
 @dataclass(frozen=True)
@@ -41,3 +47,19 @@ def weighed(speaking: Sequence[str], against: Sequence[str], otherwise: str = "R
     if not against:
         return "CONFIRMED" if speaking else "UNDECIDED"
     return "MIXED" if speaking else otherwise
+
+
+def together(claim: Claim, parts: Mapping[str, Judgement]) -> Judgement:
+    """The judgement of a claim that says several things: what is not judged of them might speak the other way."""
+    words = [each.word for each in parts.values()]
+    for word in ("NOT YET RUN", "NOT TESTABLE HERE"):
+        if word in words and set(words) <= {"NOT YET RUN", "NOT TESTABLE HERE"}:
+            return Judgement(claim, word, next(each.why for each in parts.values() if each.word == word))
+    speaking = tuple(f"{name}: {said}" for name, each in parts.items() if each.word in ("CONFIRMED", "MIXED")
+                     for said in each.speaking_for or (each.why,))
+    against = tuple(f"{name}: {said}" for name, each in parts.items() if each.word in ("REFUTED", "MIXED")
+                    for said in each.speaking_against or (each.why,))
+    word = weighed(speaking, against)
+    judged = all(each in ("CONFIRMED", "REFUTED", "MIXED") for each in words)
+    told = "; ".join(f"{name}: {each.word} ({each.why})" for name, each in parts.items())
+    return Judgement(claim, word if judged or word == "MIXED" else "UNDECIDED", told, speaking, against)

@@ -1,38 +1,31 @@
-"""What the races of a study say to a claim: a function for each kind of test."""
+"""What the races of a study say to a claim: a function for each kind of test. Those of time and learning stand here."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from photofinish import models
-from photofinish.claims.claim import Claim, Judgement, weighed
-from photofinish.stats import batches, curves, learning, operations, paired
-from photofinish.stats.energy import consumption
+from photofinish.claims import costs, memory
+from photofinish.claims.claim import Claim, Judgement, together, weighed
+from photofinish.claims.evidence import Measure, Test, comparable, decided, margin_of, not_run, samples
+from photofinish.stats import alike, batches, curves, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL
-from photofinish.stats.verdict import ALPHA, decide
+from photofinish.stats.verdict import ALPHA, decide, decide_apart
 from photofinish.study import Settled
 from photofinish.values import Race, Result
 
 MARGIN = 0.02  # a first epoch within this of the others is as long
-RELIABLE = 1.25  # operations tell the time of a network if a line is off by less, typically, for one left out of it
 NEAR = 0.9  # of linear: the figure of Horovod for two of its three networks (arXiv 1802.05799)
-Measure = Callable[[Race, str, str], np.ndarray]  # differences of a and b, one for each launch
-
-
-def about(claim: Claim, races: Sequence[Settled]) -> list[Settled]:
-    """The races that the claim speaks of."""
-    groups, other = claim.asks.get("groups"), claim.asks.get("except-models", ())
-    return [each for each in races if (groups is None or each.planned.group in groups)
-            and each.planned.model not in other]
 
 
 def _faster(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """a is faster than b in every race that is decided, judged together (Holm)."""
-    found = _decided(claim, races)
+    """a is faster than b in every race that is decided, judged together (Holm): in the time that is raced for, or in
+    the phases that the claim names."""
+    found = decided(claim, races, _phases(claim.asks["phases"]) if "phases" in claim.asks else differences)
     if isinstance(found, Judgement):
         return found
     ahead, against = found["FASTER"], found["SLOWER"] + found["EQUIVALENT"]
@@ -42,7 +35,7 @@ def _faster(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """a is faster than b in some race."""
-    found = _decided(claim, races)
+    found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
     word = "CONFIRMED" if found["FASTER"] else "UNDECIDED" if found["UNDECIDED"] else "REFUTED"
@@ -52,10 +45,10 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """Each of a and b is faster somewhere, and the ratio is not one (Welch's test)."""
-    found = _decided(claim, races)
+    found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
-    test = interaction([values for values, _ in _samples(claim, races)])
+    test = interaction([values for values, _ in samples(claim, races)])
     if test is None:
         return Judgement(claim, "NOT YET RUN", "one race does not say whether others are alike")
     both = bool(found["FASTER"] and found["SLOWER"])
@@ -71,7 +64,7 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     titled = [(_excess(result, name), each.planned.title) for each in races for result in each.results]
     samples = [(values, title) for values, title in titled if len(values) > 1]
     if not samples:
-        return _not_run(claim, races)
+        return not_run(claim, races)
     words: dict[str, list[str]] = {}
     for decision, (_, title) in zip(decide([values for values, _ in samples], MARGIN), samples):
         words.setdefault(decision.word, []).append(title)
@@ -89,7 +82,7 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
              if result.race.case.task == "fit" for agreement in learning.agreements(result.race)
              if {agreement.a, agreement.b} == pair]
     if not found:
-        return _not_run(claim, races)
+        return not_run(claim, races)
     same = tuple(title for word, title in found if word == "EQUIVALENT")
     other = tuple(title for word, title in found if word in learning.WORDS.values())
     left = len(found) - len(same) - len(other)
@@ -109,20 +102,6 @@ def _excess(result: Result, name: str) -> np.ndarray:
     return np.array(found)
 
 
-def _less_memory(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """a's peak is below b's in every race, by more than its margin: of one rehearsal each, so without an interval."""
-    peaks = [({each.contender: each.memory for each in result.standings if each.memory}, result.race.margin, title)
-             for title, result in _comparable(races)]
-    ratios = {title: (peak[claim.asks["b"]] / peak[claim.asks["a"]], margin) for peak, margin, title in peaks
-              if {claim.asks["a"], claim.asks["b"]} <= peak.keys()}
-    if not ratios:
-        return _not_run(claim, races)
-    less = tuple(title for title, (ratio, margin) in ratios.items() if ratio > 1 + margin)
-    other = tuple(title for title in ratios if title not in less)
-    told = f"{claim.asks['b']} holds {np.median([ratio for ratio, _ in ratios.values()]):.2f} times as much (median)"
-    return Judgement(claim, weighed(less, other), told, less, other)
-
-
 def _with_batch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """The time of a sample falls as the batch grows, for each contender of the claim: Page's test (1963) with the
     networks and inputs as blocks, Bonferroni over contenders."""
@@ -130,7 +109,7 @@ def _with_batch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     trends = {name: batches.trend(_by_batch(name, races)) for name in contenders}
     found = {name: trend for name, trend in trends.items() if trend is not None}
     if not found:
-        return _not_run(claim, races) if not any(each.results for each in races) else Judgement(
+        return not_run(claim, races) if not any(each.results for each in races) else Judgement(
             claim, "NOT YET RUN", "a trend takes two networks at three batches each")
     falls = tuple(name for name, trend in found.items() if trend.chance < ALPHA / len(contenders))
     rises = tuple(name for name, trend in found.items() if trend.doubling.high < 1)
@@ -143,7 +122,7 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
     """Batch -> network and input (a number each) -> log seconds of a step, of those that have every batch; their levels
     are taken out, so that only the way with the batch is left."""
     logs: dict[str, dict[int, float]] = {}
-    for _, result in _comparable(races):
+    for _, result in comparable(races):
         case = result.race.case
         steps = paired.by_launch(paired.log_steps(result.race).get(name, {}))
         if steps:
@@ -156,67 +135,17 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
             for size in sorted(sizes)} if whole else {}
 
 
-def _same_power(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """The mean watts of each contender at the largest batch equal those at the smallest: an equivalence test with the
-    networks and inputs as samples."""
-    found = _comparable(races)
-    samples = {name: _powers(name, found) for name in claim.asks["contenders"]}
-    samples = {name: values for name, values in samples.items() if len(values) > 1}
-    if not samples:
-        reasons = sorted({result.race.metering.reason for _, result in found if result.race.metering} - {""})
-        return Judgement(claim, "NOT TESTABLE HERE", "; ".join(reasons)) if reasons else _not_run(claim, races)
-    decisions = dict(zip(samples, decide(list(samples.values()), found[0][1].race.margin)))
-    same = tuple(name for name, each in decisions.items() if each.word == "EQUIVALENT")
-    other = tuple(name for name, each in decisions.items() if each.word in ("FASTER", "SLOWER"))
-    told = "; ".join(f"{name}: {math.exp(each.mean):.3f} times the power at the largest batch" for name, each in
-                     decisions.items())
-    return Judgement(claim, weighed(same, other), told, same, other)
-
-
-def _powers(name: str, found: Sequence[tuple[str, Result]]) -> np.ndarray:
-    """log of watts at the largest batch over those at the smallest, of each network and input."""
-    watts: dict[str, dict[int, float]] = {}
-    for _, result in found:
-        case = result.race.case
-        for each in consumption(result.race):
-            if each.contender == name and each.watts > 0:
-                watts.setdefault(f"{case.model} {case.shape} {case.device} {case.task}", {})[case.batch] = each.watts
-    return np.array([math.log(each[max(each)] / each[min(each)]) for each in watts.values() if len(each) > 1])
-
-
 def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """N processes are at least NEAR times N times as fast as one of them, by the interval of each race."""
     found = {each.planned.title: scaling.efficiency for each in races for result in each.results
              for scaling in scalings(result.race) if scaling.contender == claim.asks["contender"]
              and scaling.launches > 1}
     if not found:
-        return _not_run(claim, races)
+        return not_run(claim, races)
     near = tuple(title for title, efficiency in found.items() if efficiency.low >= NEAR)
     far = tuple(title for title, efficiency in found.items() if efficiency.high < NEAR)
     told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})" for each in found.values())
     return Judgement(claim, weighed(near, far), f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
-
-
-def _operations(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Operations tell the time of a network that a line through the others was not drawn through."""
-    pairs = [(models.find(result.race.case.model).graph(result.race.case.shape or None,
-                                                        result.race.case.classes).macs, result)
-             for _, result in _comparable(races)]
-    fits = {setting: line for setting, line in operations.fits(pairs).items() if setting[1] in claim.asks["contenders"]}
-    if not fits:
-        return _not_run(claim, races) if not pairs else Judgement(
-            claim, "NOT YET RUN", f"a line takes {operations.FEWEST} networks")
-    told = {setting: f"{setting[1]}, batch {setting[2]}, {setting[0]}: off by {line.factor:.2f} times"
-            for setting, line in fits.items()}
-    close = tuple(told[setting] for setting, line in fits.items() if line.factor < RELIABLE)
-    off = tuple(told[setting] for setting, line in fits.items() if line.factor >= RELIABLE)
-    why = f"operations tell the time within {RELIABLE} times in {len(close)} of {len(fits)} settings"
-    why += f"; {claim.asks['reason']}" if "reason" in claim.asks else ""
-    return Judgement(claim, weighed(close, off), why, close, off)
-
-
-def _comparable(races: Sequence[Settled]) -> list[tuple[str, Result]]:
-    return [(each.planned.title, result) for each in races for result in each.results if result.comparable]
 
 
 def _phases(names: Sequence[str]) -> Measure:
@@ -231,35 +160,78 @@ def _phases(names: Sequence[str]) -> Measure:
     return measured
 
 
-def _samples(claim: Claim, races: Sequence[Settled]) -> list[tuple[np.ndarray, str]]:
-    """Differences of the claim's pair, of each race that is certified and has two launches, and its title: of the time
-    that is raced for, or of the phases that the claim names."""
+def _over_days(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """From day to day the times of a and of b differ, and their ratio does not: in each race every two days are
+    compared, all together. Of a race that was run twice on a day the first counts."""
     a, b = claim.asks["a"], claim.asks["b"]
-    measured = _phases(claim.asks["phases"]) if "phases" in claim.asks else differences
-    pairs = [(measured(result.race, a, b), each.planned.title) for each in races for result in each.results
-             if result.comparable and {a, b} <= set(result.race.contenders)]
-    return [(values, title) for values, title in pairs if len(values) > 1]
+    days: dict[str, dict[str, Race]] = {}
+    for each in races:
+        for result in each.results:
+            if result.comparable and len(differences(result.race, a, b)) > 1:
+                of_race = days.setdefault(replace(each.planned, day=None).title, {})
+                of_race.setdefault(result.race.created[:10], result.race)
+    enough = {title: list(found.values()) for title, found in days.items() if len(found) >= claim.asks["days"]}
+    if not enough:
+        most = max(map(len, days.values()), default=0)
+        return not_run(claim, races) if not most else Judgement(
+            claim, "NOT YET RUN", f"run on {most} of {claim.asks['days']} days; on another day: {claim.command}")
+    families = {(title, name): [_logs(race, name) for race in found] for title, found in enough.items()
+                for name in (a, b)}
+    families |= {(title, ""): [differences(race, a, b) for race in found] for title, found in enough.items()}
+    words = alike.alike(families, margin_of(races))
+    speaking, against = [], []
+    for title in enough:
+        of_times = {words[title, name] for name in (a, b)}
+        if of_times == {alike.DIFFERENT} and words[title, ""] == alike.ALIKE:
+            speaking.append(title)
+        elif alike.ALIKE in of_times or words[title, ""] == alike.DIFFERENT:
+            against.append(title)
+    told = "; ".join(f"{title}: over {len(found)} days times differ by up to "
+                     f"{max(alike.apart(families[title, name]) for name in (a, b)):.3f} times, their ratio by "
+                     f"{alike.apart(families[title, '']):.3f}" for title, found in enough.items())
+    return Judgement(claim, weighed(speaking, against), told, tuple(speaking), tuple(against))
 
 
-def _decided(claim: Claim, races: Sequence[Settled]) -> Judgement | dict[str, tuple[str, ...]]:
-    """Word -> titles of races, all judged together; a judgement if there is nothing to judge."""
-    samples = _samples(claim, races)
-    if not samples:
-        return _not_run(claim, races)
-    margin = next(result.race.margin for each in races for result in each.results)
-    decisions = decide([values for values, _ in samples], margin)
-    return {word: tuple(title for decision, (_, title) in zip(decisions, samples) if decision.word == word)
-            for word in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")}
+def _logs(race: Race, name: str) -> np.ndarray:
+    """log seconds of what is raced for, of each launch."""
+    return paired.launch_steps(paired.log_steps(race)[name])
 
 
-def _not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    reasons = Counter(each.reason for each in races)
-    if races and not reasons[""]:
-        return Judgement(claim, "NOT TESTABLE HERE", "; ".join(reasons))
-    return Judgement(claim, "NOT YET RUN", f"photofinish study run {claim.study}")
+def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """A step of a pass through a framework's own input pipeline takes longer than one on a batch that lies ready, which
+    is what dummy batches leave out: for each contender, races of task epoch against those of task train (Welch, Holm).
+    """
+    steps: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+    for each in races:
+        for result in each.results:
+            case, planned = result.race.case, each.planned
+            for name in set(claim.asks["contenders"]) & set(result.race.contenders) if result.comparable else ():
+                logs = _logs(result.race, name)
+                if case.training is not None and case.training.samples % case.batch:
+                    continue  # a short batch is no step like the others
+                if case.training is not None:
+                    logs = logs - math.log(case.training.samples // case.batch)
+                if len(logs) > 1:
+                    title = replace(planned, tasks=(), data="").title
+                    steps.setdefault((title, name), {})[case.task] = logs
+    both = {key: (found["train"], found["epoch"]) for key, found in steps.items() if {"train", "epoch"} <= found.keys()}
+    if not both:
+        return not_run(claim, races)
+    decisions = dict(zip(both, decide_apart(list(both.values()), margin_of(races))))
+    told = {(title, name): f"{name}, {title}: a pass takes {math.exp(each.mean):.3f} times as long a step"
+            for (title, name), each in decisions.items()}
+    longer = tuple(told[key] for key, each in decisions.items() if each.word == "FASTER")
+    not_longer = tuple(told[key] for key, each in decisions.items() if each.word in ("SLOWER", "EQUIVALENT"))
+    return Judgement(claim, weighed(longer, not_longer), "; ".join(told.values()), longer, not_longer)
 
 
-TESTS: dict[str, Callable[[Claim, Sequence[Settled]], Judgement]] = {
+def _all(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    """Every part of the claim holds, each by a test of its own."""
+    return together(claim, {part: TESTS[part](claim, races) for part in claim.asks["parts"]})
+
+
+TESTS: dict[str, Test] = {
     "faster": _faster, "sometimes": _sometimes, "depends": _depends, "first-epoch": _first_epoch,
-    "same-accuracy": _same_accuracy, "less-memory": _less_memory, "with-batch": _with_batch, "operations": _operations,
-    "same-power": _same_power, "near-linear": _near_linear}
+    "same-accuracy": _same_accuracy, "with-batch": _with_batch, "near-linear": _near_linear, "over-days": _over_days,
+    "loading": _loading, "all": _all, **costs.TESTS,
+    **memory.TESTS}

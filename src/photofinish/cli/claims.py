@@ -42,7 +42,7 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     def races(study: str) -> list[Settled]:
         return study_run.outcome(find(study, scale), store) if study else []
 
-    asked = claims.chosen(ids)
+    asked = claims.chosen(ids, scale)
     kept = study_run.open_store(store, only_read=not check)
     for each in asked if check else ():
         if each.test in programs.OBSERVERS:

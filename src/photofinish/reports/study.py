@@ -89,8 +89,8 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
                       "verdict": to_json(ours) if ours else None, "agrees": _agrees(ours, planned.published)})
     return {"key": planned.key, "group": planned.group, "model": planned.model, "tasks": list(planned.tasks),
             "batch": planned.batch, "input": list(planned.shape) if planned.shape else None, "device": planned.device,
-            "regime": planned.regime, "contenders": list(planned.contenders), "published": planned.published,
-            "state": _state(settled), "results": found}
+            "regime": planned.regime, "day": planned.day, "contenders": list(planned.contenders),
+            "published": planned.published, "state": _state(settled), "results": found}
 
 
 def _title(study: Study) -> str:
@@ -152,7 +152,7 @@ def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Ite
 def _size(planned: PlannedRace) -> str:
     shape = "x".join(map(str, planned.shape)) if planned.shape else ""
     told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else "",
-            planned.regime if planned.regime != "matched" else ""]
+            planned.regime if planned.regime != "matched" else "", f"day {planned.day}" if planned.day else ""]
     return " ".join(each for each in told if each) or "its own size"
 
 
@@ -192,7 +192,7 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
     """Every race. Columns in which all are alike are left out."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
-    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task")
+    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
              if len({str(row[title][1]) for row in told}) == 1]
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
     return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
@@ -207,6 +207,7 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
         "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
         "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
         "Regime": ("text", planned.regime), "Task": ("text", task),
+        "Day": ("count", planned.day),
         "Verdict": ("text", verdict.outcome(result) if result else NOT_YET), "Faster": ("contender", _faster(ours)),
         "Ratio": ("ratio", ratio)}
     if published:

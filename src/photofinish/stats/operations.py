@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photofinish.stats import student
+from photofinish.stats.lines import line
 from photofinish.values import Estimate, Result
-
-FEWEST = 4  # networks that a line, its interval and one left out take
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,11 @@ def fits(timed: Iterable[tuple[float, Result]]) -> dict[tuple[str, str, int], Fi
 
 
 def fit(operations: Sequence[float], seconds: Sequence[float]) -> Fit | None:
-    """Of one network each; None of fewer than FEWEST, or where all have as many operations."""
+    """Of one network each; None of fewer than make a line, or where all have as many operations."""
     from scipy.stats import spearmanr
 
     x, y = np.log(operations), np.log(seconds)
-    if len(x) < FEWEST or np.ptp(x) == 0:
+    found = line(x, y)
+    if found is None:
         return None
-    apart = x - x.mean()
-    slope = float(apart @ y / (apart @ apart))
-    errors = y - y.mean() - slope * apart
-    error = math.sqrt(float(errors @ errors) / (len(x) - 2) / float(apart @ apart))
-    reach = student.quantile((1 + CONFIDENCE) / 2, len(x) - 2) * error
-    left_out = errors / (1 - 1 / len(x) - apart**2 / (apart @ apart))  # Allen 1974, PRESS
-    return Fit(Estimate(slope, slope - reach, slope + reach), float(spearmanr(x, y).statistic),
-               math.exp(math.sqrt(float(np.mean(left_out**2)))), len(x))
+    return Fit(found.slope, float(spearmanr(x, y).statistic), math.exp(found.off), len(x))

@@ -13,7 +13,7 @@ def quantile(probability: float, degrees: float) -> float:
     return float(stdtrit(degrees, probability))
 
 
-def tail(t: float, degrees: int) -> float:
+def tail(t: float, degrees: float) -> float:
     """The chance of a t value above `t`."""
     from scipy.special import stdtr
 
@@ -48,3 +48,13 @@ def assured(spread: float, degrees: int, assurance: float) -> float:
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
     """The mean of at least two values and its standard error."""
     return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def difference_and_error(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
+    """mean(b) - mean(a) of independent samples of two or more, its standard error and its degrees of freedom, where
+    their variances may differ (Welch, Biometrika 34, 1947)."""
+    parts = [float(np.var(values, ddof=1)) / len(values) for values in (a, b)]
+    variance = sum(parts)
+    degrees = variance**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b)) if part) if (
+        variance) else len(a) + len(b) - 2
+    return float(np.mean(b) - np.mean(a)), math.sqrt(variance), degrees

@@ -51,7 +51,16 @@ def decide(differences: Sequence[np.ndarray], margin: float, alpha: float = ALPH
 
 def decide_within(differences: Sequence[np.ndarray], theta: float, alpha: float = ALPHA) -> list[Decision]:
     """The same of differences of any quantity: those within ± theta count as none."""
-    summaries = [(*student.mean_and_error(values), len(values) - 1) for values in differences]
+    return decide_by([(*student.mean_and_error(values), len(values) - 1) for values in differences], theta, alpha)
+
+
+def decide_apart(pairs: Sequence[tuple[np.ndarray, np.ndarray]], margin: float, alpha: float = ALPHA) -> list[Decision]:
+    """The same of logs that nothing pairs, at least two on either side: those of a, and those of b."""
+    return decide_by([student.difference_and_error(a, b) for a, b in pairs], math.log1p(margin), alpha)
+
+
+def decide_by(summaries: Sequence[tuple[float, float, float]], theta: float, alpha: float = ALPHA) -> list[Decision]:
+    """By differences, their standard errors and the degrees of freedom of these."""
     differ = [2 * student.tail(_over(abs(mean), error), degrees) for mean, error, degrees in summaries]
     agree = [student.tail(_over(theta - abs(mean), error), degrees) for mean, error, degrees in summaries]
     levels, equivalence_levels = holm(differ, alpha), holm(agree, alpha)

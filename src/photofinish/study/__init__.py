@@ -48,8 +48,8 @@ OUT_OF_MEMORY = "out of memory"
 @dataclass(frozen=True)
 class PlannedRace:
     """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it).
-    `published` is seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory",
-    or None."""
+    `day` counts the days on which one race is run anew, None where it is run once. `published` is
+    seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None."""
 
     group: str
     model: str
@@ -70,13 +70,15 @@ class PlannedRace:
     budget: float = 120.0
     precision: float = 0.01
     margin: float = 0.02
+    day: int | None = None
     skip: str = field(default="", compare=False)
     published: float | str | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:
         """A digest of what is run: a race that was run under it is not run again."""
-        told = {name: value for name, value in asdict(self).items() if name not in ("skip", "published")}
+        told = {name: value for name, value in asdict(self).items()
+                if name not in ("skip", "published") and (name, value) != ("day", None)}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -84,7 +86,8 @@ class PlannedRace:
         size = " x ".join(map(str, self.shape)) if self.shape else ""
         batch = f"batch {self.batch}" if self.batch else ""
         regime = self.regime if self.regime != "matched" else ""
-        told = [self.model, self.data, size, batch, self.device, regime, " and ".join(self.tasks)]
+        day = f"day {self.day}" if self.day else ""
+        told = [self.model, self.data, size, batch, self.device, regime, " and ".join(self.tasks), day]
         return ", ".join(each for each in told if each)
 
 
@@ -140,7 +143,7 @@ RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGI
        "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
        "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction}
 AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(batch_of), "devices": many(text),
-        "regimes": many(choice("regime", REGIMES))}
+        "regimes": many(choice("regime", REGIMES)), "days": count}
 GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": text, "regime": text,
@@ -265,13 +268,14 @@ class _Reading:
         fixed = {each.name: merged[each.name] for each in fields(PlannedRace) if each.name in merged}
         axes = (merged["models"], merged.get("inputs", (None,)), merged.get("batches", (None,)),
                 merged.get("devices", (merged.get("device", "cpu"),)),
-                merged.get("regimes", (merged.get("regime", "matched"),)))
-        for model, shape, batch, device, regime in itertools.product(*axes):
+                merged.get("regimes", (merged.get("regime", "matched"),)),
+                range(1, merged["days"] + 1) if "days" in merged else (None,))
+        for model, shape, batch, device, regime, day in itertools.product(*axes):
             at = {"model": model, "input": shape, "batch": batch, "device": device, "regime": regime}
             told = next((each["reason"] for each in exceptions
                          if all(at[key] == value for key, value in each.items() if key != "reason")), "")
             settled = {**fixed, "group": merged["name"], "tasks": merged.get("tasks", ("train",)), "model": model,
-                       "shape": shape, "batch": batch, "device": device, "regime": regime}
+                       "shape": shape, "batch": batch, "device": device, "regime": regime, "day": day}
             yield PlannedRace(**settled, skip=told or _cannot(model, shape, merged.get("classes"), device),
                               published=_printed(group, model, shape, batch))
 

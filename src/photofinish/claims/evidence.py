@@ -1,0 +1,60 @@
+"""What of a study's races speaks to a claim."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from photofinish.claims.claim import Claim, Judgement
+from photofinish.stats.interaction import differences
+from photofinish.stats.verdict import decide
+from photofinish.study import Settled
+from photofinish.values import Race, Result
+
+Test = Callable[[Claim, Sequence[Settled]], Judgement]
+Measure = Callable[[Race, str, str], np.ndarray]  # differences of a and b, one for each launch
+
+
+def about(claim: Claim, races: Sequence[Settled]) -> list[Settled]:
+    """The races that the claim speaks of."""
+    groups, other = claim.asks.get("groups"), claim.asks.get("except-models", ())
+    return [each for each in races if (groups is None or each.planned.group in groups)
+            and each.planned.model not in other]
+
+
+def comparable(races: Sequence[Settled]) -> list[tuple[str, Result]]:
+    """The title and result of every race that is certified."""
+    return [(each.planned.title, result) for each in races for result in each.results if result.comparable]
+
+
+def margin_of(races: Sequence[Settled]) -> float:
+    return next(result.race.margin for each in races for result in each.results)
+
+
+def samples(claim: Claim, races: Sequence[Settled], measured: Measure = differences) -> list[tuple[np.ndarray, str]]:
+    """Differences of the claim's pair, of each race that is certified and has two launches, and its title."""
+    a, b = claim.asks["a"], claim.asks["b"]
+    pairs = [(measured(result.race, a, b), title) for title, result in comparable(races)
+             if {a, b} <= set(result.race.contenders)]
+    return [(values, title) for values, title in pairs if len(values) > 1]
+
+
+def decided(claim: Claim, races: Sequence[Settled], measured: Measure = differences,
+            ) -> Judgement | dict[str, tuple[str, ...]]:
+    """Word -> titles of races, all judged together; a judgement if there is nothing to judge."""
+    found = samples(claim, races, measured)
+    return by_word(found, margin_of(races)) if found else not_run(claim, races)
+
+
+def by_word(found: Sequence[tuple[np.ndarray, str]], margin: float) -> dict[str, tuple[str, ...]]:
+    """Word -> titles, of differences by launch and their titles, all judged together (Holm)."""
+    decisions = decide([values for values, _ in found], margin)
+    return {word: tuple(title for decision, (_, title) in zip(decisions, found) if decision.word == word)
+            for word in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")}
+
+
+def not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
+    reasons = Counter(each.reason for each in races)
+    if races and not reasons[""]:
+        return Judgement(claim, "NOT TESTABLE HERE", "; ".join(reasons))
+    return Judgement(claim, "NOT YET RUN", claim.command)
