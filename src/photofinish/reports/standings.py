@@ -76,7 +76,7 @@ def table(result: Result) -> Table:
     ranking = ranked(result)
     columns = (Column("Place"), Column("Contender", "contender"), Column("Certified at"),
                Column(f"{_title(result)}, 95 % interval", "duration"),
-               Column(f"{result.race.case.unit.capitalize()} /s", "number"), Column("Time over fastest", "ratio"),
+               Column(f"{result.race.case.unit.capitalize()}/s", "number"), Column("Time over fastest", "ratio"),
                Column("Tie group", "count"), Column("CPU cores used", "number"),
                Column("Page faults per step", "number"), Column("Peak memory", "bytes"),
                Column("Scatter of launches", "percent"))

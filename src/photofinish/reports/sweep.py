@@ -159,7 +159,7 @@ def _series(curve: Curve, figure: Callable[[Point], Estimate | None]) -> Series:
 
 def _table(results: Sequence[Result], found: Sequence[Curve]) -> Table:
     unit = results[0].race.case.unit
-    columns = (Column("Contender", "contender"), Column("Batch", "count"), Column(f"{unit.capitalize()} /s", "number"),
+    columns = (Column("Contender", "contender"), Column("Batch", "count"), Column(f"{unit.capitalize()}/s", "number"),
                Column("Time per sample", "duration"), Column("Gain over the batch before", "ratio"),
                *(Column(_step(each), "duration") for each in SHARES),
                Column("Peak memory", "bytes"), Column("Failed"))
