@@ -2,10 +2,12 @@
 loop that the code's own docstring tells. It runs without Photofinish.
 
 A form's part says in `script.py` how a NumPy array is fed (FEED), how a loss is read (READ), whether images have their
-channels last, and where the docstring has no loop, the STEP of one.
+channels last, and where the docstring has no loop, the STEP of one. PARALLEL are its ways to train one model on several
+devices: how such a program is started, and what has to change in that of one device, as patterns and replacements.
 """
 
 import ast
+import difflib
 import importlib
 import io
 import re
@@ -57,6 +59,17 @@ class Counts:
     complexity: int
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What a way to train in parallel asks for in the program of one device: `lines` of code that are added or changed,
+    and by how much the other counts grow."""
+
+    lines: int
+    tokens: int
+    calls: int
+    complexity: int
+
+
 def forms() -> list[str]:
     """The forms of native code that programs are made of."""
     return [form for form in frameworks.forms() if (Path(frameworks.__file__).parent / f"_{form}/script.py").exists()]
@@ -75,6 +88,36 @@ def program(form: str, title: str, graph: Graph, batch: int) -> str:
     return PROGRAM.format(
         title=title, steps=STEPS, module=module, inputs=" and ".join(names), draws="\n".join(draws),
         fed=", ".join(fed) + ("," if len(fed) == 1 else ""), loop=loop)
+
+
+def parallel_ways(form: str) -> tuple[str, ...]:
+    """In which a form's programs can be made to train on several devices; () if none is written."""
+    return tuple(getattr(importlib.import_module(f"photofinish.frameworks._{form}.script"), "PARALLEL", ()))
+
+
+def parallel_program(form: str, title: str, graph: Graph, batch: int, way: str) -> str:
+    """The same program on several devices, which share each batch. Raises as `program`, and Unsupported where the
+    program of this model has not what changes."""
+    start, edits = importlib.import_module(f"photofinish.frameworks._{form}.script").PARALLEL[way]
+    text = program(form, title, graph, batch)
+    for pattern, replacement in edits:
+        text, times = re.subn(pattern, replacement.replace("{batch}", str(batch)), text, flags=re.MULTILINE)
+        if times != 1:
+            raise Unsupported(f"{way} is not written for a program like that of {title}")
+    return text.replace("; prints the loss of each.", f"; prints the loss of each.\n\nStart it with: {start}\n", 1)
+
+
+def changes(alone: str, parallel: str) -> Changes:
+    """Of the second program over the first. Raises as `counts`."""
+    one, other = counts(alone), counts(parallel)
+    added = [each for each in difflib.ndiff(_code(alone), _code(parallel)) if each.startswith("+ ")]
+    return Changes(len(added), other.tokens - one.tokens, other.calls - one.calls, other.complexity - one.complexity)
+
+
+def _code(text: str) -> list[str]:
+    """The lines of a program after its docstring that are not blank."""
+    head = ast.parse(text).body[0]
+    return [line for line in text.splitlines()[head.end_lineno or 0:] if line.strip()]
 
 
 def _parts(source: str) -> tuple[str, str]:

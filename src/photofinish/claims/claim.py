@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-JUDGEMENTS = ("CONFIRMED", "REFUTED", "MIXED", "OUTDATED", "UNDECIDED", "NOT TESTABLE HERE", "NOT YET RUN",
-              "NO TEST YET")
+JUDGEMENTS = ("CONFIRMED", "REFUTED", "MIXED", "OUTDATED", "UNDECIDED", "NOT TESTABLE HERE", "NOT YET RUN")
 
 
 @dataclass(frozen=True)

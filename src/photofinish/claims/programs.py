@@ -90,6 +90,24 @@ def _count(claim: Claim) -> tuple[Observation, ...]:
     return tuple(found)
 
 
+def _change(claim: Claim) -> tuple[Observation, ...]:
+    """What each way of a to train on several devices asks for in the program of one, against each way of others: the
+    claim holds where a asks for less."""
+    a, found = claim.asks["a"], []
+    for name in claim.asks["models"]:
+        entry = models.find(name)
+        graph = entry.graph()
+        asked = {(form, way): asdict(scripts.changes(
+            scripts.program(form, name, graph, entry.batch),
+            scripts.parallel_program(form, name, graph, entry.batch, way)))
+            for form in (a, *claim.asks["others"]) for way in scripts.parallel_ways(form)}
+        mine, others = ({key: told for key, told in asked.items() if (key[0] == a) is own} for own in (True, False))
+        found += [Observation(name, f"{one[what]} {what} for {' '.join(way)}, {other[what]} for {' '.join(another)}",
+                              None if one[what] == other[what] else one[what] < other[what])
+                  for way, one in mine.items() for another, other in others.items() for what in one]
+    return tuple(found)
+
+
 def _compare(claim: Claim) -> tuple[Observation, ...]:
     """Two networks of one name, as two libraries ship them: the claim holds where parameters and operations agree."""
     found = []
@@ -103,4 +121,4 @@ def _compare(claim: Claim) -> tuple[Observation, ...]:
 
 
 OBSERVERS: dict[str, Callable[[Claim], tuple[Observation, ...]]] = {
-    "programs": _run, "counts": _count, "alike": _compare}
+    "programs": _run, "counts": _count, "changes": _change, "alike": _compare}

@@ -27,7 +27,7 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     """Judge what is said of frameworks by the races in the store.
 
     The ledger has the claims of four documents that compare PyTorch and TensorFlow, in their words. Each is decided by
-    a study (photofinish study run), by programs that look at a framework (--check), or by nothing yet, which it says.
+    a study (photofinish study run) or by programs that look at a framework (--check); the others say why they are not.
     What was seen is kept with the races. With IDs, only those.
     """
     from functools import lru_cache

@@ -26,25 +26,28 @@ Examples:
   photofinish show resnet50 --as torch
   photofinish show bert_base --as keras --input 128
   photofinish show resnet18 --as torch --script > train.py
+  photofinish show resnet18 --as torch --script --parallel ddp
   photofinish show resnet50 --as onnx --output resnet50.onnx
   photofinish show vgg16 --as table --input 3x320x320 --json""")
 @click.argument("model")
 @click.option("--as", "form", default="table", show_default=True, metavar="FORM",
               help="table, torch, keras, flax or onnx.")
 @click.option("--script", is_flag=True, help="The whole training program of the code, which runs on its own.")
+@click.option("--parallel", default="", metavar="WAY",
+              help="With --script: the program on several devices (torch: ddp, dp; keras: mirrored; flax: sharded).")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the ONNX model there, with weights drawn as for a race from seed 0.")
 @options.shape
 @options.classes
 @options.as_json
-def command(model: str, form: str, script: bool, output: Path | None, shape: tuple[int, ...] | None,
+def command(model: str, form: str, script: bool, parallel: str, output: Path | None, shape: tuple[int, ...] | None,
             classes: int | None, as_json: bool) -> None:
     """Show MODEL layer by layer, or as native code.
 
     The table counts trainable parameters and multiply-accumulates of one sample, and says which frameworks have
     every layer of their own. The code is what the framework runs, ready to paste; of ONNX it is the text of the model,
     whose weights are in the file that --output writes. Its batch is the model's own. A script trains on numbers that it
-    draws, and --json counts what there is of it to read.
+    draws, and --json counts what there is of it to read; that of several devices tells how it is started.
     """
     from photofinish import frameworks, models
     from photofinish.cli.output import show
@@ -53,6 +56,8 @@ def command(model: str, form: str, script: bool, output: Path | None, shape: tup
         raise unknown("form", form, forms)
     if output is not None and form != ONNX:
         raise UsageError(f"--output writes an ONNX model, not {form}", "add --as onnx, or leave it out")
+    if parallel and not script:
+        raise UsageError("--parallel changes a training program", "add --script")
     entry = models.find(model)
     graph = entry.graph(shape, classes)
     if output is not None:
@@ -60,7 +65,7 @@ def command(model: str, form: str, script: bool, output: Path | None, shape: tup
         told = {"model": entry.name, "form": form, "file": str(output), "bytes": size}
         click.echo(json.dumps(told) if as_json else f"{output}: {size:,} bytes")
     elif script:
-        source = program(form, entry.name, graph, entry.batch)
+        source = program(form, entry.name, graph, entry.batch, parallel)
         click.echo(json.dumps(described_script(entry.name, form, source)) if as_json else source, nl=as_json)
     elif form != "table":
         source = native_code(form, graph, entry.batch)
@@ -84,14 +89,23 @@ def native_code(form: str, graph: "Graph", batch: int = 1) -> str:
         raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
 
 
-def program(form: str, name: str, graph: "Graph", batch: int) -> str:
-    """The training program. Raises UsageError if the form has none, or cannot express the graph."""
+def program(form: str, name: str, graph: "Graph", batch: int, parallel: str = "") -> str:
+    """The training program. Raises UsageError if the form has none (in that way), or cannot express the graph."""
     from photofinish import scripts
     from photofinish.frameworks import Unsupported
     if form not in scripts.forms():
         raise UsageError(f"--script: there is no training program of --as {form}",
                          f"choose from: {', '.join(scripts.forms())}")
+    ways = scripts.parallel_ways(form)
+    if parallel and not ways:
+        able = [each for each in scripts.forms() if scripts.parallel_ways(each)]
+        raise UsageError(f"--parallel: no program of --as {form} on several devices is written",
+                         f"choose from: {', '.join(able)}")
+    if parallel and parallel not in ways:
+        raise unknown("way to train on several devices", parallel, ways)
     try:
+        if parallel:
+            return scripts.parallel_program(form, name, graph, batch, parallel)
         return scripts.program(form, name, graph, batch)
     except Unsupported as error:
         raise UsageError(f"--as {form}: {error}", "see the layers with --as table") from error
