@@ -1,19 +1,17 @@
 """Studies on the fake framework: planned, run, killed, resumed, and what a malformed file is told."""
 
 import json
-import os
 import random
 import re
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import jsonschema
 import pytest
+from benchmarks.study_kills import cells, killed, sessions
 
 from photofinish import api, study, study_run
 from photofinish.errors import UsageError
@@ -158,25 +156,27 @@ def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None
 
 
 def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Path, tmp_path: Path) -> None:
-    """Of the whole process group, workers included."""
+    """Of everything it started, watchdog included."""
     store, chance = tmp_path / "store", random.Random(5)
     command = [sys.executable, "-m", "photofinish", "study", "run", str(file), "--scale", "small", "--quiet", "--json",
                "--store", str(store)]
-    for _ in range(KILLS):
-        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   start_new_session=True)
-        time.sleep(chance.uniform(0.2, 1.6))
-        os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
-    before = {each.planned.key: each.results for each in study_run.outcome(study.read(file, "small"), store)
-              if each.results}
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    found = study.read(file, "small")
+    assert killed(found, command, store, [chance.uniform(0.2, 1.6) for _ in range(KILLS)]) == []
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert [each["state"] for each in told["races"]] == ["done", "done", "left out: it takes long to certify"]
-    after = {each["key"]: each["results"] for each in told["races"]}
-    for key, results in before.items():
-        assert [each.race.id for each in results] == [each["id"] for each in after[key]]
+    study_run.run(found, store=tmp_path / "whole")
+    assert cells(found, store) == cells(found, tmp_path / "whole")
+
+
+def test_a_study_that_ends_before_it_is_killed_is_told(file: Path, tmp_path: Path) -> None:
+    """And a race that is settled in another session than before."""
+    found, store = study.read(file, "small"), tmp_path / "store"
+    study_run.run(found, only=["by batch"], store=store)
+    ((key, (first,)),) = sessions(found, store).items()
+    other = study_run.race(found.races[0], store=store)
+    settle = f"from pathlib import Path; from photofinish.store import Store; Store(Path({str(store)!r})).settle"
+    (twice, early) = killed(found, [sys.executable, "-c", f"{settle}({key!r}, {other!r})"], store, [60.0])
+    assert key in twice and first in twice and "over before kill 1" in early
 
 
 MUTATIONS = [

@@ -21,9 +21,9 @@ def mark_of(name: str) -> str:
     return f"{os.getpid()}-{name}"
 
 
-def children() -> list[int]:
-    """The living workers of this process and whatever they started."""
-    return [pid for pid in _with_environment(f"{MARK}={os.getpid()}-".encode()) if not _zombie(pid)]
+def children(parent: int | None = None) -> list[int]:
+    """The living workers of this process, or of another that may be gone, and whatever they started."""
+    return [pid for pid in _with_environment(f"{MARK}={parent or os.getpid()}-".encode()) if not _zombie(pid)]
 
 
 def carriers(mark: str) -> list[int]:
