@@ -61,8 +61,10 @@ def order_of(timed: Sequence[Timed], fresh: Sequence[Timed]) -> Order:
 def compiled(home: Environment, models: Sequence[str]) -> list[Timed]:
     """In one process, in that order."""
     with TemporaryDirectory() as folder:
-        done = subprocess.run([str(home.python), "-c", PROGRAM, *models], cwd=folder, check=True, text=True,
-                              env=start.variables(home, os.environ, folder), stdout=subprocess.PIPE)
+        done = subprocess.run([str(home.python), "-c", PROGRAM, *models], cwd=folder, check=False, text=True,
+                              env=start.variables(home, os.environ, folder), capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"it ended with {done.returncode}: {done.stderr[-500:]}")
     return [tuple(json.loads(line)) for line in done.stdout.splitlines() if line.startswith("[")]
 
 

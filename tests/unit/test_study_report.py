@@ -16,6 +16,7 @@ from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
 from photofinish.stats import judge
 from photofinish.study import OUT_OF_MEMORY, Accuracy, PlannedRace, Published, Settled, Study
+from photofinish.values import Energy, Metering
 
 PAIR = ("torch:eager", "tensorflow:graph")
 FASTER = {("resnet18", 1): 1.3, ("resnet18", 8): 1.25, ("vgg16", 1): 0.7, ("vgg16", 8): 1.0}  # seconds of b over a's
@@ -48,6 +49,21 @@ def test_the_map_shows_who_is_faster_and_how_much(races: list[Settled]) -> None:
     assert isinstance(second[1], Shade) and second[1].series == PAIR[1]
     assert 0 < first[1].strength < second[1].strength < 1
     assert second[2] in ("=", "?")
+
+
+def test_how_busy_a_device_was_is_told_where_it_was_counted(races: list[Settled]) -> None:
+    def busy(shares: dict[str, float]) -> list[Settled]:
+        energies = tuple(Energy(launch, name, "train", {"gpu0": 100.0}, 2.0, 40, busy=share)
+                         for name, share in shares.items() for launch in (1, 2))
+        (result,) = races[0].results
+        metered = replace(result.race, metering=Metering(idle={"gpu0": 5.0}), energies=energies)
+        return [replace(races[0], results=(judge(metered),)), *races[1:]]
+
+    (found,) = [each for each in blocks_of(document(study(races), busy({PAIR[0]: 0.9, PAIR[1]: 0.4})), Table)
+                if isinstance(each, Table) and each.name == "busy"]
+    assert found.rows == (("resnet18", "by 1", pytest.approx(0.9), pytest.approx(0.4)),)
+    assert not [each for each in blocks_of(document(study(races), races), Table)
+                if isinstance(each, Table) and each.name == "busy"]
 
 
 def test_it_is_told_that_no_one_number_answers(races: list[Settled]) -> None:

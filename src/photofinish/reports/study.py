@@ -27,6 +27,7 @@ from photofinish.render.document import (
 from photofinish.render.quantities import TIMES
 from photofinish.reports import costs, verdict
 from photofinish.reports.reading import TASKS, between, ranked
+from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.largest import MOST_TRIALS
 from photofinish.stats.verdict import ALPHA, decide
@@ -124,6 +125,7 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield from _map(task, able, published)
         yield from _comes_to(task, able, published)
         yield from _agreement(task, able, published)
+        yield from _busy(task, able)
     if able:
         yield _table(tasks, able, published)
     yield from _left_out(rows)
@@ -187,6 +189,19 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
         said = "The ratio depends on the race" if shown else "That the ratio depends on the race is not shown"
         yield Paragraph((f"{said}: Welch's F({test.degrees[0]:.0f}, {test.degrees[1]:.1f}) = {test.statistic:.3g}, "
                          f"p = {test.chance:.2g}.",))
+
+
+def _busy(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
+    """The share of the time in which the device worked, of each race and contender, where that was counted: what is
+    left of it is no kernel's time."""
+    shares = [(each.planned, {used.contender: used.busy for used in consumption(result.race) if used.busy is not None})
+              for each in rows if (result := _of(each, task)) is not None]
+    names = list(dict.fromkeys(name for _, busy in shares for name in busy))
+    if names:
+        columns = (Column("Model", "code"), Column("Size"), *(Column(name, "percent") for name in names))
+        yield Table("busy", columns, tuple(
+            (planned.model, _size(planned), *(busy.get(name) for name in names)) for planned, busy in shares if busy),
+            "How busy the device was, by the driver's own samples over a run of several seconds.")
 
 
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
