@@ -130,14 +130,17 @@ class Worker:
         return {"probes": probes.run(self.contestant)}
 
     def prove(self, folder: str, label: str, forward_only: bool = False, unit: float = 0.0,
-              draw: int = 0, parts: int = 1, sent: str = "") -> Dict[str, Any]:
+              draw: int = 0, parts: int = 1, sent: str = "", equal: bool = False) -> Dict[str, Any]:
         """Runs the exercises of the proof planned in `folder` and writes their arrays under `label`; of a reference
-        that rounds what it computes with, those of one `draw` of roundings by `unit`; of one that divides each batch as
-        several processes do, with so many `parts`, whose gradients are `sent` in that format."""
+        that rounds what it computes with, those of one `draw` of roundings by `unit`, of each value or, where steps are
+        `equal`, of its tensor's range; of one that divides each batch as several processes do, with so many `parts`,
+        whose gradients are `sent` in that format."""
         from photofinish.measure import proof
+        from photofinish.measure.quantised import Quantised
         from photofinish.measure.rounded import Rounded
         divided = self._divided(parts, sent)
-        contestant: Any = Rounded(divided, unit, draw) if unit else divided
+        rounding = Quantised if equal else Rounded
+        contestant: Any = rounding(divided, unit, draw) if unit else divided
         written = proof.run(lambda: contestant, Path(folder), label, forward_only=forward_only)
         return {"written": written}
 

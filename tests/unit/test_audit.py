@@ -11,6 +11,7 @@ from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported, load
 from photofinish.measure import probes
 from photofinish.referee import audit
 from photofinish.values import Case, Finding
+from roundings import steps
 
 CASE = Case("net", "digest", "train", 8, (3, 8, 8), threads=2)
 
@@ -55,7 +56,7 @@ def flushed(values: np.ndarray) -> np.ndarray:
 
 
 FORMATS = [(np.asarray, "float32"), (mantissa(10), "TF32"), (half, "float16"), (mantissa(7), "bfloat16"),
-           (mantissa(3), "3 bits of mantissa")]
+           (mantissa(3), "3 bits of mantissa"), (steps(8), "int8"), (steps(4), "int4")]
 
 
 @pytest.mark.parametrize("primitive", ["matmul", "conv"])

@@ -4,7 +4,6 @@ not, and what lies below it only the float32 certificate sees."""
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import Conv, Linear, SoftmaxCrossEntropy, Spec
 from photofinish.measure import proof
+from photofinish.measure.quantised import Quantised, channels, movable, operands, weights
 from photofinish.measure.rounded import Rounded
 from photofinish.optimizers import SGD
 from photofinish.referee import certificate
@@ -29,7 +29,7 @@ from photofinish.runner.reference import moved
 from photofinish.values import Certificate
 from photofinish.vocabulary import batch_norm, conv, dropout, global_average_pool, linear, relu
 from photofinish.weights import initial_state
-from roundings import coarse, rounding
+from roundings import coarse, integer, prepared, rounding
 
 
 def model(image: Tensor) -> Tensor:
@@ -46,25 +46,15 @@ GRAPH = record(model, OrderedDict(image=Spec("CHW", (3, 8, 7))))
 BFLOAT16 = FORMATS["bfloat16"]
 
 
-def prepared(folder: Path, graph: Graph, form: Format) -> Path:
-    """A proof by that format with the reference's part done."""
-    exact = Contestant(Setup("reference", precision="float64"))
-    proof.prepare(folder, graph, draws=0)
-    proof.run(lambda: exact, folder, proof.REFERENCE)
-    for draw, label in enumerate(moved(form), 1):
-        rounds: Any = Rounded(exact, form.noise, draw)
-        proof.run(partial(lambda made: made, rounds), folder, label)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: prepared(tmp_path_factory.mktemp(name), GRAPH, FORMATS[name]) for name in ("bfloat16", "float16")}
+    return {name: prepared(tmp_path_factory.mktemp(name), GRAPH, FORMATS[name])
+            for name in ("bfloat16", "float16", "int8")}
 
 
 def judged(folder: Path, form: Format, make: Callable[[Setup], Contestant] = Contestant,
            graph: Graph | None = None) -> Certificate:
-    proof.run(lambda: make(Setup("reference")), folder, "contender", graph)
+    proof.run(lambda: make(Setup("reference")), folder, "contender", graph, forward_only=form.equal)
     return certificate.judge(folder, "contender", "numpy", form=form, moved=moved(form))
 
 
@@ -105,6 +95,41 @@ def test_products_in_fewer_bits_are_refused(
         folders: dict[str, Path], form: str, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     in_bits(monkeypatch, bits)
     assert "inference outputs" in refused(judged(folders[form], FORMATS[form]))
+
+
+def swapped(weight: np.ndarray) -> np.ndarray:
+    """Each channel times the scale of the next."""
+    scales = channels(weight)
+    return np.asarray(weight / scales * np.roll(scales, 1, axis=0))
+
+
+def without_its_loudest(weight: np.ndarray) -> np.ndarray:
+    """Cut at half its range, as by a scale that is too small."""
+    half = channels(weight) / 4
+    return np.clip(weight, -half, half)
+
+
+INT8 = FORMATS["int8"]
+SPOILT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "scales swapped": swapped, "weights zeroed": np.zeros_like, "a scale off by a tenth": lambda weight: weight * 1.1,
+    "saturated": without_its_loudest, "signs lost": np.abs}
+
+
+@pytest.mark.parametrize(("bits", "passes"), [(8, True), (5, False), (4, False)])
+def test_products_of_integers_are_certified_and_of_shorter_ones_refused(
+        folders: dict[str, Path], bits: int, passes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (Conv, Linear):
+        monkeypatch.setitem(reference.RULES, kind, integer(kind, bits))
+    earned = judged(folders["int8"], INT8)
+    assert (earned.passed, earned.precision, earned.forward_only) == (passes, "int8", True)
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_integers_of_a_wrong_scale_are_refused(
+        folders: dict[str, Path], spoil: Callable[[np.ndarray], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(reference.RULES, Linear, integer(Linear, 8, spoil))
+    monkeypatch.setitem(reference.RULES, Conv, integer(Conv, 8))
+    assert "inference outputs" in refused(judged(folders["int8"], INT8))
 
 
 class Forgetful(Contestant):
@@ -161,3 +186,28 @@ def test_what_lies_below_the_format_is_left_to_the_float32_certificate(folders: 
 def test_every_header_names_a_format_the_referee_knows() -> None:
     for info in environments.frameworks().values():
         assert {form for form, _ in info.precisions.values()} <= set(FORMATS), info.name
+
+
+def test_a_graph_whose_operands_can_be_moved_is_the_same_model() -> None:
+    """Moves of nothing change nothing; and what the exact function is fed is what it would be, half a step off."""
+    exact = Contestant(Setup("reference", precision="float64"))
+    state, batch = initial_state(GRAPH, 0), draw_batch(GRAPH, 8, 0)
+    plain = Quantised(exact, 0.0, 1)
+    plain.build(GRAPH.without_randomness(), 8)
+    plain.put(state)
+    found = plain.infer(plain.feed(batch))
+    exact.build(GRAPH.without_randomness(), 8)
+    exact.put(state)
+    expected = exact.read(exact.infer(exact.feed(batch)))
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
+    assert set(movable(GRAPH, operands(GRAPH)).parameters) == set(GRAPH.parameters)
+    assert set(weights(GRAPH)) == {f"parameter/{each}" for each in GRAPH.parameters
+                                   if each.endswith("weight") and "norm" not in each}
+
+
+def test_zero_lies_on_a_step_and_everything_else_moves_by_half_of_one() -> None:
+    rounded = Quantised(None, 0.5 / 255, 1)
+    values = np.array([0.0, -1.0, 3.0, 0.5])
+    np.testing.assert_allclose(np.abs(rounded._off("x", values) - values), np.array([0, 1, 1, 1]) * 4.0 / 510)

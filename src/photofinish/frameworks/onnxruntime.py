@@ -3,7 +3,9 @@
 # dependencies = ["onnxruntime==1.31.1", "onnx==1.23.2", "numpy"]
 # [tool.photofinish]
 # title = "ONNX Runtime"
-# modes = ["default"]
+# modes = ["default", "int8"]
+# precisions = { int8 = ["int8", "default"] }
+# mode-devices = { int8 = ["cpu"] }
 # tasks = ["infer"]
 # download = "49 MB"
 # disk = "180 MB"
@@ -12,20 +14,23 @@
 # ///
 """ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
 
-The model is written in _onnx/. The device cuda (package onnxruntime-gpu) was never run.
+The model is written in _onnx/; a mode that changes it has a file in _onnxruntime/modes/. The device cuda (package
+onnxruntime-gpu) was never run.
 """
 
 import json
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 import numpy as np
 import onnx
 import onnxruntime
 
+from photofinish.data import draw_batch
 from photofinish.frameworks import Setup, Unsupported
+from photofinish.frameworks._common.modes import find, names
 from photofinish.frameworks._onnx.engine import OnnxEngine
 from photofinish.frameworks._onnx.pads import with_axes
 from photofinish.frameworks._onnx.use import Arrays, Program
@@ -33,6 +38,8 @@ from photofinish.frameworks._onnx.use import Arrays, Program
 LEVELS = {"all": "ORT_ENABLE_ALL", "extended": "ORT_ENABLE_EXTENDED", "basic": "ORT_ENABLE_BASIC",
           "disabled": "ORT_DISABLE_ALL"}
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+DEFAULT = "default"  # the mode that changes nothing
+APART = 1000  # from the seeds of the batches that are timed and compared to those that a mode is given to learn from
 QUIET = 3  # errors only: of what it thinks of a machine or a model, the audit and the certificate tell more
 
 
@@ -40,6 +47,7 @@ class Contestant(OnnxEngine):
     """ONNX Runtime with its default execution mode, one operator after the other."""
 
     title = "ONNX Runtime"
+    modes = (DEFAULT, *names("onnxruntime"))  # type: ignore[assignment]
     options = ("optimization",)
     devices = tuple(PROVIDERS)
 
@@ -53,6 +61,7 @@ class Contestant(OnnxEngine):
             raise Unsupported("this ONNX Runtime has no device {}: it has {}".format(
                 setup.device, ", ".join(onnxruntime.get_available_providers())))
         self.kind, self.number = kind, int(number or 0)
+        self.mode: Any = None if setup.mode == DEFAULT else find("onnxruntime", setup.mode)(_quantization())
 
     def facts(self) -> Dict[str, Any]:
         options = self._options()
@@ -60,7 +69,7 @@ class Contestant(OnnxEngine):
                 "intra_op_threads": options.intra_op_num_threads or "one per core",
                 "inter_op_threads": options.inter_op_num_threads or "one per core",
                 "spinning": "as it comes" if self.setup.regime != "matched" else "off", "optimization": self.level,
-                "build": onnxruntime.get_build_info()}
+                "build": onnxruntime.get_build_info(), **(self.mode.facts() if self.mode else {})}
 
     def _options(self) -> Any:
         options = onnxruntime.SessionOptions()
@@ -76,6 +85,20 @@ class Contestant(OnnxEngine):
 
     def adapted(self, program: Program) -> Program:
         return with_axes(program)
+
+    def written(self, arrays: Arrays) -> bytes:
+        return self._changed(super().written(arrays), self._examples(), self.program)
+
+    def operation(self, name: str, inputs: Arrays, constants: Arrays) -> bytes:
+        return self._changed(super().operation(name, inputs, constants), [inputs])
+
+    def _changed(self, model: bytes, batches: Iterable[Arrays], program: Optional[Program] = None) -> bytes:
+        return self.mode.changed(model, batches, program) if self.mode else model
+
+    def _examples(self) -> Iterator[Arrays]:
+        """Batches like those that will come."""
+        for number in range(-(-self.mode.samples // self.batch)):
+            yield self.feed(draw_batch(self.graph, self.batch, self.setup.seed + APART + number))
 
     def load(self, model: bytes) -> Any:
         return self._session(model, self._options())
@@ -122,3 +145,9 @@ class Contestant(OnnxEngine):
             events = json.loads(Path(session.end_profiling()).read_text())
         kernels = Counter(each["args"]["op_name"] for each in events if each["name"].endswith("_kernel_time"))
         return {"providers": session.get_providers(), "kernels": dict(kernels.most_common())}
+
+
+def _quantization() -> Any:
+    """Imported where it is asked for: it takes as long as ONNX Runtime itself."""
+    from onnxruntime import quantization
+    return quantization

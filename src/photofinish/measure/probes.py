@@ -50,11 +50,13 @@ def precision(contestant: Contestant, primitive: str) -> Dict[str, Any]:
 
     `left_bits` and `right_bits`: explicit mantissa bits of each operand that survive a product with 1;
     `error`: relative r.m.s. error of random products; `wide`: whether operands beyond float16 survive;
+    `steps`: into how many equal steps the range of the left operand is divided, None where they are not equal;
     `dtype`: that of the result.
     """
     product, operands, one = PRODUCTS[primitive]
     bits = 1.0 + 2.0 ** -(np.arange(SIZE) % BITS + 1.0)
     left, right = operands(np.random.RandomState(0))
+    anywhere = _float32(np.random.RandomState(1).uniform(-1.0, 1.0, SIZE * SIZE))  # more than any integer has steps
 
     def computed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         a, b = a.astype(np.float32), b.astype(np.float32)
@@ -67,6 +69,7 @@ def precision(contestant: Contestant, primitive: str) -> Dict[str, Any]:
         "right_bits": _surviving(computed(*one(bits, False)), one(bits, False), product),
         "error": _relative(result, exact),
         "wide": bool(np.isfinite(far).all()) and _relative(far, exact) < 0.5,
+        "steps": _steps(computed(*one(anywhere, True))),
         "dtype": str(result.dtype),
     }
 
@@ -82,6 +85,12 @@ def _surviving(result: np.ndarray, operands: Tuple[np.ndarray, np.ndarray],
     return BITS
 
 
+def _steps(result: np.ndarray) -> Optional[int]:
+    """How many equal steps part the different values of a result, None where they are not equal."""
+    gaps = np.diff(np.unique(result))
+    return len(gaps) if len(gaps) and gaps.max() < 1.5 * gaps.min() else None
+
+
 def _relative(result: np.ndarray, exact: np.ndarray) -> float:
     with np.errstate(all="ignore"):
         error = np.sqrt(np.mean(np.square(result.astype(np.float64) - exact)) / np.mean(np.square(exact)))
@@ -94,7 +103,7 @@ def _matrices(generator: np.random.RandomState) -> Tuple[np.ndarray, np.ndarray]
 
 def _one_matrix(bits: np.ndarray, left: bool) -> Tuple[np.ndarray, np.ndarray]:
     """The bits times an identity, on the side asked for."""
-    values, identity = np.tile(bits, (SIZE, 1)), np.eye(SIZE)
+    values, identity = np.resize(bits, (SIZE, SIZE)), np.eye(SIZE)
     return (values, identity) if left else (identity, values)
 
 

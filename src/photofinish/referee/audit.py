@@ -64,6 +64,8 @@ def mantissa_bits(seen: Mapping[str, Any]) -> float:
 
 
 def _precision(seen: Mapping[str, Any]) -> str:
+    if seen["steps"]:
+        return f"int{log2(seen['steps'] + 1):.0f}"
     bits = mantissa_bits(seen)
     for least, wide, narrow in FORMATS:
         if bits >= least:

@@ -30,13 +30,15 @@ INFINITE = sys.float_info.max  # the error of what cannot be compared; JSON has 
 class Format:
     """The rounding that results are judged by: `noise`, the relative move of the reference's draws; `floor`, what is
     allowed in any case to a result that no move disturbs; `stored`, the rounding of each value that a sum in float32
-    is made of; `cancelled`, what is left of a gradient that is exactly zero, on the scale of its layer's loudest."""
+    is made of; `cancelled`, what is left of a gradient that is exactly zero, on the scale of its layer's loudest. Where
+    its steps are `equal`, the move is a share of the range of a tensor, not of each value."""
 
     name: str
     noise: float
     floor: float
     stored: float
     cancelled: float
+    equal: bool = False
 
     def of_sum(self, terms: int) -> float:
         """The relative error of a sum of so many terms, kept in float32."""
@@ -51,10 +53,16 @@ def coarse(name: str, bits: int) -> Format:
     return Format(name, unit, unit, unit, SMALL_INPUTS * unit)
 
 
+def integer(name: str, bits: int) -> Format:
+    """A format that divides the range of a tensor into equal steps, 2**bits - 1 of them: the move is half of one. What
+    no move disturbs is in float32, and so would gradients be: nothing is learnt in such steps."""
+    return Format(name, 0.5 / (2 ** bits - 1), FLOOR, 0.0, NOISE, equal=True)
+
+
 APPROXIMATED = "approximated"  # what is sent of gradients is no rounding of them
 FLOAT32 = Format("float32", NOISE, FLOOR, 0.0, NOISE)
 FORMATS = {each.name: each for each in (
-    FLOAT32, coarse("bfloat16", 7), coarse("float16", 10), coarse("TF32", 10))}
+    FLOAT32, coarse("bfloat16", 7), coarse("float16", 10), coarse("TF32", 10), integer("int8", 8))}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ STEP = Form("a finite number above 0", lambda value: _number(value) and value > 
 SHARE = Form("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1)
 OBJECT = _object()
 LEFT = ("probe", "prove", "confirm", "free_runs")  # requests that a worker may leave to its parent
-PRECISION = _or_unsupported(_object(left_bits=COUNT, right_bits=COUNT, error=AMOUNT, wide=TRUTH, dtype=TEXT))
+PRECISION = _or_unsupported(_object(left_bits=COUNT, right_bits=COUNT, error=AMOUNT, wide=TRUTH, steps=_optional(COUNT),
+                                      dtype=TEXT))
 THREADS = _or_unsupported(_object(at_once=AMOUNT, taking_part=_optional(AMOUNT), alive=_optional(COUNT)))
 
 HELLO = {"protocol": WHOLE, "python": TEXT, "memory": COUNT}

@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from zipfile import BadZipFile
 
 from photofinish import machine
 from photofinish.files.weights import digest
-from photofinish.measure import rounded, split
+from photofinish.measure import quantised, rounded, split
 from photofinish.referee import certificate, replicas
 from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import remote
@@ -122,9 +123,9 @@ class Notary:
     def _key(self, entry: Entry) -> str:
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         of, coarse = replace(entry.stepping, copy=1), entry.coarse
-        rounding = [] if coarse is None else [coarse[0], Path(rounded.__file__).read_text(), adapter_digest(
+        rounding = [] if coarse is None else [coarse[0], *_text(rounded, quantised), adapter_digest(
             of.framework, graph, coarse[1].contender.mode, of.options)]
-        divided = [Path(split.__file__).read_text(), Path(replicas.__file__).read_text()] if of.strategy else []
+        divided = _text(split, replicas) if of.strategy else []
         return "/".join([graph.digest, adapter_digest("numpy", graph),
                          adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version, of.strategy),
                          rules_digest(),
@@ -132,3 +133,8 @@ class Notary:
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
                          str(self.draws), str(sorted(facts.items())), *self.weights, *rounding,
                          *divided])
+
+
+def _text(*modules: ModuleType) -> list[str]:
+    """What their files hold."""
+    return [Path(str(each.__file__)).read_text() for each in modules]

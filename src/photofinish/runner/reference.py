@@ -184,7 +184,7 @@ class Reference:
             for draw, label in enumerate(moved(form), 1):
                 self._say(f"the reference rounds to {form.name}: draw {draw} of {EXACT_DRAWS}")
                 worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
-                           forward_only=self.forward_only, unit=form.noise, draw=draw)
+                           forward_only=self.forward_only or form.equal, unit=form.noise, draw=draw, equal=form.equal)
 
     def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1,
              **options: bool) -> None:
