@@ -52,7 +52,7 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
         meet.store.update(race)
     meet.tell_skips()
     with meet.course(races, graph, chosen, given, default_room()) as course:
-        session = LayerSession(course, meet.store, races, budget, launches, taken.graphs)
+        session = LayerSession(course, meet.store, races, budget, launches, taken.graphs, task)
         try:
             session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:

@@ -84,6 +84,11 @@ class Worker:
         """Steps in which a process of several sees what it computes and what it sends; null where it cannot."""
         return {"steps": self.engine.trace(task, steps)}
 
+    def profile(self, task: str, steps: int) -> Dict[str, Any]:
+        """Where the time of such steps goes, by the framework's own profiler and by what the system counts."""
+        from photofinish.measure.profile import profile
+        return profile(self.engine, self.framework, task, steps)
+
     def serve(self, queries: int, arrivals: Optional[str], clients: int) -> Dict[str, Any]:
         """Answers queries that come at the moments in a file, or from so many clients."""
         import numpy as np
@@ -180,10 +185,10 @@ class Worker:
         return Split(self.contestant, parts, sent) if parts > 1 else self.contestant
 
 
-COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "trace", "serve",
-                                                      "resize", "data", "epoch", "look", "probe", "prove", "predict",
-                                                      "confirm", "free_runs", "verb", "witness")}
-TIMED = ("block", "trace", "serve")  # beside which nothing else is looked at
+COMMANDS = {name: getattr(Worker, name) for name in ("load", "build", "weights", "warm", "block", "trace", "profile",
+                                                      "serve", "resize", "data", "epoch", "look", "probe", "prove",
+                                                      "predict", "confirm", "free_runs", "verb", "witness")}
+TIMED = ("block", "trace", "profile", "serve")  # beside which nothing of ours may run, not even a clock on a screen
 
 
 def _put(contestant: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:

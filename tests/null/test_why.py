@@ -17,7 +17,7 @@ from photofinish.explain import Explanation, roofline
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.reports.json import schema
-from photofinish.runner import layers
+from photofinish.runner import layers, process
 from photofinish.values import Progress
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -45,6 +45,12 @@ def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable
     for account, nodes in zip(pair.accounts, (5, 7)):
         assert account.layers.value == pytest.approx(nodes * NODE, rel=0.02)
         assert account.start.value == pytest.approx(0.01, rel=0.05) and abs(account.rest.value) < 0.001
+    for told, name in zip(found.profiles, (PLAIN, SLOW)):
+        shares = {place: share.value for place, share in told.shares.items() if share}
+        assert (told.contender, told.profiler, told.launches) == (name, "the script", 3)
+        assert sum(shares.values()) == pytest.approx(1) and "idle" not in shares
+        assert (shares["kernels"], shares["host dispatch"]) == pytest.approx((0.5, 0.25)) and told.kernels == 3
+        assert told.unplaced == ("something else",)
     assert found.roofline is not None and found.roofline.ceilings.macs == pytest.approx(8 * 8 * 8 / (NODE / 3), rel=0.1)
     assert pair.lines[0].forward[SLOW].value == pytest.approx(NODE, rel=0.05)  # a third of a step's
 
@@ -54,6 +60,7 @@ def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable
     assert again.code == 0 and told["comparisons"][0]["named"][0] == "batch_norm1" and told == report.as_json(found)
     shown = command("why", "--from", "last", "--store", "store", "--html", "why.html")
     assert shown.code == 0 and "NAMED" in shown.out and "Distance to the machine" in shown.out
+    assert "Where the step goes" in shown.out and "5 % of it could not be placed (something else)" in shown.out
     assert "batch_norm1 (BatchNorm of 4x6x6) adds " in plain(report.sentence(pair))
     page = (tmp_path / "why.html").read_text()
     assert len(re.findall(r'<span class="shade"[^>]*>(Conv|BatchNorm|Relu|GlobalAveragePool|Linear)', page)) == 5
@@ -85,6 +92,25 @@ def test_a_layer_that_fails_alone_costs_that_layer(tmp_path: Path, monkeypatch: 
     assert sorted(failed) == sorted((name, "layer:batch_norm1") for name in (PLAIN, SLOW))  # once: not tried again
     timed = {block.part for block in found.result.race.part_blocks if block.launch == 2}
     assert "batch_norm1" not in timed and {"conv1", "relu1", "linear1", "global_average_pool1"} < timed
+
+
+@pytest.mark.parametrize(("kind", "recorded"), [("crash", True), ("unsupported", False)])
+def test_a_profiler_that_fails_costs_its_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
+                                                 recorded: bool) -> None:
+    ask = process.WorkerProcess.ask
+
+    def broken(self: process.WorkerProcess, do: str, *about: Any, **more: Any) -> Any:
+        if do == "profile":
+            raise process.WorkerFailed(kind, "not now")
+        return ask(self, do, *about, **more)
+
+    monkeypatch.setattr(process.WorkerProcess, "ask", broken)
+    found = photofinish.why(MODEL, (SLOW, PLAIN), "infer", batch=8, launches=2, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert pair.lines[0].part.name == "batch_norm1" and not pair.lacking and not found.profiles
+    failed = sorted((each.contender, each.phase, each.kind) for each in found.result.race.failures)
+    assert failed == (sorted((name, "steps:profiler", kind) for name in (PLAIN, SLOW)) if recorded else [])
+    assert "Where the step goes" not in {section.title for section in report.document(found).sections}
 
 
 def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Nothing is a cause unless its interval says so."""
 from dataclasses import dataclass
 
 from photofinish.explain.layers import Comparison, compare
+from photofinish.explain.profile import Whereabouts, whereabouts
 from photofinish.explain.roofline import Roofline, distance
 from photofinish.values import Result
 
@@ -11,12 +12,13 @@ from photofinish.values import Result
 @dataclass(frozen=True)
 class Explanation:
     """A race, the inference that was timed beside a training, the leader compared with each other contender that may be
-    compared, and how far the inference is from what the machine can do."""
+    compared, how far the inference is from what the machine can do, and where each contender's step goes."""
 
     result: Result
     forward: Result | None
     comparisons: tuple[Comparison, ...]
     roofline: Roofline | None = None
+    profiles: tuple[Whereabouts, ...] = ()
 
 
 def explain(result: Result, forward: Result | None = None) -> Explanation:
@@ -24,4 +26,4 @@ def explain(result: Result, forward: Result | None = None) -> Explanation:
     sound = [each.contender for each in result.standings if each.place is not None] if result.comparable else []
     race = None if forward is None else forward.race
     return Explanation(result, forward, compare(result.race, sound, race) if len(sound) > 1 else (),
-                       distance(race or result.race, sound))
+                       distance(race or result.race, sound), whereabouts(result.race, sound))

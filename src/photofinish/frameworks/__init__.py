@@ -5,6 +5,7 @@ devices, options) and holds one class named `Contestant`. Framework files never 
 """
 
 import importlib
+import importlib.util
 import pkgutil
 import time
 from collections import Counter
@@ -166,6 +167,17 @@ class Contestant:
 def module_of(framework: str) -> str:
     """What the file of a framework is called: a dash in the name is an underscore there (keras-jax: keras_jax.py)."""
     return framework.replace("-", "_")
+
+
+def beside(framework: str, file: str) -> Any:
+    """The module of that name in the framework's part, imported; None where there is none. Frameworks that share a part
+    begin with its name (keras-jax: _keras)."""
+    words = module_of(framework).split("_")
+    for count in range(len(words), 0, -1):
+        part = "{}._{}".format(__name__, "_".join(words[:count]))
+        if importlib.util.find_spec(part) is not None and importlib.util.find_spec(part + "." + file) is not None:
+            return importlib.import_module(part + "." + file)
+    return None
 
 
 def forms() -> List[str]:

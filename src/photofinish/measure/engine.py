@@ -109,6 +109,14 @@ class Engine:
         traced = self.contestant.trace(self._verb(task), [self._next_batch() for _ in range(steps)])
         return None if traced is None else [to_json(each) for each in traced]
 
+    def watched(self, task: str, steps: int, watch: Callable[..., Any]) -> Any:
+        """What `watch` sees of so many steps, after one in which it begins to look."""
+        def step(batch: Any) -> None:
+            self.contestant.wait(run(batch))
+
+        run = self._verb(task)
+        return watch(self.contestant, step, [self._next_batch() for _ in range(steps)])
+
     def resize(self, task: str, batch: Any) -> Dict[str, Any]:
         """Steps of a batch of another size, of which the first pays for what is traced or compiled anew, with how often
         that was by the framework's own count (None where it does not count)."""

@@ -7,14 +7,12 @@ over a data set is one of the `LOOPS` there: `epoch()` runs it once over the set
 Options are those that the framework's header names under `pipeline`.
 """
 
-import importlib
-import importlib.util
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, module_of
+from photofinish.frameworks import Arrays, beside
 from photofinish.graph import Graph
 from photofinish.measure.engine import NotFinite
 from photofinish.measure.system import counters, foreign_share, memory_of_children
@@ -38,15 +36,11 @@ class Plain:
 
 
 def pipeline_of(framework: str, loop: str = "") -> Any:
-    """The class of that framework's pipeline, or of that loop of its own. Frameworks that share a part begin with its
-    name (keras_jax: _keras)."""
-    words = module_of(framework).split("_")
-    for count in range(len(words), 0, -1):
-        part = "photofinish.frameworks._" + "_".join(words[:count])
-        if importlib.util.find_spec(part) is not None and importlib.util.find_spec(part + ".pipeline") is not None:
-            found = vars(importlib.import_module(part + ".pipeline"))
-            return found["LOOPS"][loop] if loop else found.get("Pipeline", Plain)
-    return Plain
+    """The class of that framework's pipeline, or of that loop of its own."""
+    own = beside(framework, "pipeline")
+    if own is None:
+        return Plain
+    return own.LOOPS[loop] if loop else vars(own).get("Pipeline", Plain)
 
 
 class Passes:

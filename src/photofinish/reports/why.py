@@ -26,7 +26,7 @@ from photofinish.render.document import (
     Tiles,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import certificate, failures
+from photofinish.reports import certificate, failures, profile
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
@@ -48,7 +48,8 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
     notes.append(Note((_PROOF,)))
     if explanation.roofline is not None:
         sections.append(_machine(explanation.roofline))
-    rest = (Section("notes", "What it rests on", tuple(notes)), failures.section(result), certificate.section(result))
+    rest = (profile.section(explanation.profiles), Section("notes", "What it rests on", tuple(notes)),
+            failures.section(result), certificate.section(result))
     series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
     return Document(f"{case.model}, {TASKS[case.task]}: why", describe(case), "why", said, series,
                     tuple(each for each in (*sections, *rest) if each.blocks))
@@ -238,7 +239,8 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "forward_race": explanation.forward.race.id if explanation.forward else None,
             "model": case.model, "task": case.task, "batch": case.batch,
             "comparisons": [_compared(each) for each in explanation.comparisons],
-            "roofline": _roofline(explanation.roofline)}
+            "roofline": _roofline(explanation.roofline),
+            "profiles": [profile.as_json(each) for each in explanation.profiles]}
 
 
 def _roofline(found: Roofline | None) -> dict[str, Any] | None:

@@ -1,4 +1,5 @@
-"""A race whose processes, once the model has been timed, time each of its distinct layers too, by the same rounds."""
+"""A race whose processes, once the model has been timed, look into a few of its steps, and time each of its distinct
+layers too, by the same rounds."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,24 +14,27 @@ from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.stats.steady import steady
 from photofinish.store import Store
-from photofinish.values import Failure, Launch, Progress, Race
+from photofinish.values import Failure, Launch, Profile, ProfiledStep, Progress, Race, from_json
 
 LAUNCHES = 6  # if the budget allows: a fixed number, at which nobody looks before
 ROUNDS = 4  # of the model, and of each layer: each of two contenders goes first as often as the other
 WARM_SECONDS = 0.1  # a process that has run the whole model has little left to warm up
 BLOCK_SECONDS = 0.05
 BATCHES = 1  # drawn anew for each launch: those of all layers together would fill a disk
+PROFILED = 5  # steps, and as many under a profiler, which makes them longer
+PROFILE = "profiler"  # what fails where a look into steps does
 LOST = ("hang", "protocol", "out of memory")  # failures after which a process is not asked again
 
 
 class LayerSession(Session):
     """Runs the races of a course in LAUNCHES launches, or in as many as were asked for, or as the budget allows;
-    `graphs` are those of the layers and their scaffolds, by name."""
+    `graphs` are those of the layers and their scaffolds, by name; the steps that are looked into are of `task`."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, launches: int | None,
-                 graphs: Mapping[str, Graph]) -> None:
+                 graphs: Mapping[str, Graph], task: str) -> None:
         super().__init__(course, store, races, budget, 0.0, launches)
         self.graphs = graphs
+        self.task = task
         self.broken: set[tuple[str, str]] = set()  # (contender, part) that failed: it is not tried again
 
     def run(self, rehearse: Callable[[], None]) -> None:
@@ -47,7 +51,7 @@ class LayerSession(Session):
             self.tell(number, self.launches or LAUNCHES)
 
     def launch(self, number: int, rounds: int) -> Launch:
-        return LayerLaunch(self.course, number, rounds, self.graphs, self.broken).run()
+        return LayerLaunch(self.course, number, rounds, self.graphs, self.task, self.broken).run()
 
     def _goes_on(self, number: int, longest: float) -> bool:
         if self.launches is not None:
@@ -58,13 +62,15 @@ class LayerSession(Session):
 class LayerLaunch(LaunchRun):
     """One launch; the layers take turns in random order, and within a layer the contenders do."""
 
-    def __init__(self, course: Course, number: int, rounds: int, graphs: Mapping[str, Graph],
+    def __init__(self, course: Course, number: int, rounds: int, graphs: Mapping[str, Graph], task: str,
                  broken: set[tuple[str, str]]) -> None:
         super().__init__(course, number, rounds)
         self.graphs = graphs
+        self.task = task
         self.broken = broken
 
     def _more(self, entries: dict[str, Entry]) -> None:
+        self._profiles(entries)
         title, self.block_seconds = self.title, BLOCK_SECONDS
         order = balanced_order(list(self.graphs), self.number, f"{self.course.seed}/layers")
         for i, self.part in enumerate(order, 1):
@@ -73,6 +79,20 @@ class LayerLaunch(LaunchRun):
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
         self.part, self.title = "", title
+
+    def _profiles(self, entries: dict[str, Entry]) -> None:
+        self.part = PROFILE
+        for name in balanced_order(sorted(self.workers), self.number, f"{self.course.seed}/{PROFILE}"):
+            if not self._runs(entries[name], self.task):
+                continue
+            with self._guard(entries[name], PROFILE, self.task) as worker:
+                if worker is not None:
+                    self.course.listener(Progress("launch", f"{self.title}: looking into steps of {name}", name))
+                    told = worker.ask("profile", self.course.patience.block, task=self.task, steps=PROFILED)
+                    self.course.record(self.task, "profiles", Profile(
+                        self.number, name, self.task, tuple(told["seconds"]), told["cpu"], told["system"],
+                        told["faults"], told["waits"], told["preempted"], told["profiler"], tuple(told["hidden"]),
+                        tuple(from_json(ProfiledStep, each) for each in told["profiled"])))
 
     def _ready(self, entries: dict[str, Entry]) -> None:
         """Built, fed and warmed up, one contender after another."""
@@ -99,15 +119,18 @@ class LayerLaunch(LaunchRun):
         return super()._runs(entry, task) and (entry.name, self.part) not in self.broken
 
     def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
-        """A layer that fails alone costs the contender that layer, and not the race."""
+        """A layer that fails alone costs the contender that layer, a profiler that fails its profile, and neither the
+        race. A worker in another language may have no profile to give."""
         if not self.part:
             super()._failed(entry, error, phase)
             return
         self.broken.add((entry.name, self.part))
-        self.course.record(None, "failures", Failure(entry.name, error.kind, error.message, self.number,
-                                                     f"layer:{self.part}", error.log))
-        text = f"{entry.name}: {self.part}: {error.kind}: {error.message}"
-        self.course.listener(Progress("failure", text, entry.name))
+        if self.part != PROFILE or error.kind != "unsupported":
+            what = "steps" if self.part == PROFILE else "layer"  # with what is no task behind it: that ends no race
+            self.course.record(None, "failures", Failure(entry.name, error.kind, error.message, self.number,
+                                                         f"{what}:{self.part}", error.log))
+            text = f"{entry.name}: {self.part}: {error.kind}: {error.message}"
+            self.course.listener(Progress("failure", text, entry.name))
         worker = self.workers[entry.name]
         if error.kind in LOST or not worker.alive:
             self._end(entry.name)

@@ -22,9 +22,9 @@ TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "da
 JAVASCRIPT = "node"  # the worker of frameworks in JavaScript
 SOURCES = (".py", ".mjs", ".json")
 DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
-# They collect all families, put another's model in the place of ours, feed a data set to a proven model, or make
-# programs of it.
-NOT_DECIDING = frozenset({"__init__", "shipped", "pipeline", "script"})
+# They collect all families, put another's model in the place of ours, feed a data set to a proven model, look into its
+# steps, or make programs of it.
+NOT_DECIDING = frozenset({"__init__", "shipped", "pipeline", "profile", "script"})
 RULES = ("certificate", "tolerance", "dropout", "witness")  # the files of the referee that judge a proof
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))

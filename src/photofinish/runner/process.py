@@ -14,11 +14,10 @@ from typing import Any, Protocol
 from photofinish.measure import system
 from photofinish.runner.answers import complaint, complaint_of_hello
 from photofinish.runner.watchdog import MARK, kill_carriers
-from photofinish.worker import OUT_OF_MEMORY
+from photofinish.worker import OUT_OF_MEMORY, TIMED
 
 PROTOCOL = 1
 KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
-TIMED = ("block", "trace", "serve")  # requests beside which nothing of ours may run, not even a clock on the screen
 LINE_LIMIT = 64 * 1024 * 1024  # a worker that floods its output is cut off here,
 LOG_LIMIT = 256 * 1024 * 1024  # or here, if it floods its log
 LOG_KEPT = 64 * 1024  # bytes at the end of a log

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from photofinish.measure import system
-from photofinish.runner.process import LOOK, TIMED, WorkerFailed, WorkerProcess
+from photofinish.runner.process import LOOK, WorkerFailed, WorkerProcess
+from photofinish.worker import TIMED
 
 GRACE = 2.0  # seconds, after a rank says it failed, to hear of one that died: the others fail for its sake
 SUMMED = ("memory", "cpu", "faults")  # of a reply; times are those of rank 0, which waits for all others

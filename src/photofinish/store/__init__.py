@@ -28,6 +28,7 @@ from photofinish.values import (
     Memory,
     Observation,
     Phase,
+    Profile,
     Race,
     Resize,
     SameGuesses,
@@ -41,8 +42,8 @@ from photofinish.values import (
 # Which field of a Race a record belongs to, and what it is.
 KINDS: dict[str, type[Any]] = {"launches": Launch, "blocks": Block, "part_blocks": Block, "energies": Energy,
                                "epochs": Epoch, "same_guesses": SameGuesses, "phases": Phase, "memory": Memory,
-                               "resizes": Resize, "warm_ups": WarmUp, "traces": Trace, "failures": Failure,
-                               "certificates": Certificate, "audit": Finding}
+                               "resizes": Resize, "warm_ups": WarmUp, "traces": Trace, "profiles": Profile,
+                               "failures": Failure, "certificates": Certificate, "audit": Finding}
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS race (id TEXT PRIMARY KEY, session TEXT NOT NULL, created TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS record (

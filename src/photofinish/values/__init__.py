@@ -6,6 +6,7 @@ from photofinish.values.contender import Contender, SpellingError
 from photofinish.values.json import from_json, to_json
 from photofinish.values.largest import MAX, LargestBatch, Trial
 from photofinish.values.parts import Part
+from photofinish.values.profile import Event, Profile, ProfiledStep
 from photofinish.values.progress import Progress
 from photofinish.values.proof import Certificate, Check, Finding
 from photofinish.values.race import Metering, Race, Skip, Straggler
@@ -38,8 +39,8 @@ from photofinish.values.result import (
 
 __all__ = [
     "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
-    "Contender", "Energy", "Epoch", "Estimate", "Failure", "Finding", "LargestBatch", "Launch", "Load", "Memory",
-    "Metering", "Observation", "Part", "Phase", "Progress", "Race", "Resize", "Result", "SameGuesses", "Scaling",
-    "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit", "Trace", "TracedStep", "Training", "Trial",
-    "Verdict", "WarmUp", "from_json", "to_json",
+    "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch", "Load",
+    "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race", "Resize",
+    "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit", "Trace",
+    "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

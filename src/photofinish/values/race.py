@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 from photofinish.values.case import Case
 from photofinish.values.largest import LargestBatch
 from photofinish.values.parts import Part
+from photofinish.values.profile import Profile
 from photofinish.values.proof import Certificate, Finding
 from photofinish.values.records import (
     Block,
@@ -62,7 +63,7 @@ class Race:
     the case's is the smallest, where that was asked for. `environments` are those the contenders ran in: "origin" (this
     Python, given by the user, or made), "python" and "packages", with exact versions. `metering` is None where nobody
     asked for energy. `parts` are the distinct layers of the model, where these were timed one by one as well, in
-    `part_blocks`.
+    `part_blocks`; `profiles` say where the steps went.
     """
 
     id: str
@@ -94,3 +95,4 @@ class Race:
     metering: Optional[Metering] = None
     parts: Tuple[Part, ...] = ()
     part_blocks: Tuple[Block, ...] = ()
+    profiles: Tuple[Profile, ...] = ()

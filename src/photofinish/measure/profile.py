@@ -1,0 +1,172 @@
+"""What a contender does within a step: by its framework's own profiler where it has one, and by what the operating
+system counts in any case.
+
+A framework's profiler is frameworks/_<framework>/profile.py, found by that name and loaded only when it is asked for,
+so that no timed step pays for it. It has `PROFILER`, its name; `RULES`, a place (or OPERATOR) for every name of an
+event, the first pattern that is found in it; `hidden(contestant)`, the places that it cannot see; and
+`watch(contestant, step, batches)`, the events while each of the batches is stepped on, with one called STEP around each
+step.
+"""
+
+import re
+import resource
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+
+from photofinish.frameworks import beside
+from photofinish.values import Event, ProfiledStep, to_json
+from photofinish.values.profile import (
+    ALLOCATION,
+    COMPILING,
+    COPIES,
+    DISPATCH,
+    IDLE,
+    INPUT,
+    KERNELS,
+    OPERATOR,
+    OPTIMIZER,
+    PLACES,
+    STEP,
+    UNPLACED,
+)
+
+Rules = Sequence[Tuple[str, str]]  # pattern, place
+WORK = (KERNELS, OPERATOR, COPIES, OPTIMIZER)
+COVERING = (OPTIMIZER, INPUT, COMPILING)  # what lies within these is a part of them
+# Where several threads are at several places at once, the first of these is where the moment went.
+FIRST = (COMPILING, KERNELS, OPTIMIZER, COPIES, ALLOCATION, INPUT, UNPLACED, DISPATCH, IDLE)
+CLOSE = 1e-9  # seconds: profilers count in nanoseconds, and an event may seem to end just after the next has begun
+TOLD = 5  # names that are not known, the longest first
+
+Stretch = Tuple[float, float, str]  # begin, end, place
+
+
+def profile(engine: Any, framework: str, task: str, steps: int) -> Dict[str, Any]:
+    """The fields of `values.Profile` that a worker knows."""
+    seconds = []
+    engine.contestant.put(engine.state)
+    engine.step(task)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    for _ in range(steps):
+        seconds.append(engine.step(task))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    system = after.ru_stime - before.ru_stime
+    found = {"seconds": seconds, "cpu": after.ru_utime - before.ru_utime + system, "system": system,
+             "faults": after.ru_minflt - before.ru_minflt, "waits": after.ru_nvcsw - before.ru_nvcsw,
+             "preempted": after.ru_nivcsw - before.ru_nivcsw}
+    own = beside(framework, "profile")
+    if own is None:
+        return dict(found, profiler="", hidden=[], profiled=[])
+    profiled = [to_json(each) for each in placed(engine.watched(task, steps, own.watch), own.RULES)]
+    return dict(found, profiler=own.PROFILER, hidden=list(own.hidden(engine.contestant)), profiled=profiled)
+
+
+def placed(events: Iterable[Event], rules: Rules) -> List[ProfiledStep]:
+    """Every moment of each step at one place.
+
+    A thread is where the innermost of its events is. A moment of a step in which no thread has an event but the step
+    itself is the host's.
+    """
+    compiled = [(re.compile(pattern), place) for pattern, place in rules]
+    known: Dict[str, str] = {STEP: DISPATCH}
+    threads: Dict[int, List[Event]] = {}
+    windows = []
+    for event in events:
+        if event.name not in known:
+            known[event.name] = next((place for pattern, place in compiled if pattern.search(event.name)), UNPLACED)
+        threads.setdefault(event.thread, []).append(event)
+        if event.name == STEP:
+            windows.append((event.begin, event.begin + event.seconds))
+    stretches: List[Stretch] = []
+    unknown: List[Tuple[float, float, str]] = []
+    working: List[float] = []
+    for own in threads.values():
+        told = _Thread(own, known)
+        stretches += told.stretches
+        unknown += told.unknown
+        working += told.working
+    return [_step(begin, end, stretches, unknown, working) for begin, end in sorted(windows)]
+
+
+class _Thread:
+    """One thread's events as stretches that do not overlap, when operations that compute began, and how long the
+    names lasted that are not known."""
+
+    def __init__(self, events: List[Event], known: Dict[str, str]) -> None:
+        self.stretches: List[Stretch] = []
+        self.unknown: List[Tuple[float, float, str]] = []
+        self.working: List[float] = []
+        ordered = sorted(events, key=lambda each: (each.begin, -each.seconds))
+        self.calls = _callers(ordered, known)
+        stack: List[Tuple[float, str, str]] = []  # end, name, place
+        now = 0.0
+        for i, event in enumerate(ordered):
+            now = self._until(event.begin, stack, now)
+            place = known[event.name]
+            if place in WORK and i not in self.calls:
+                self.working.append(event.begin)
+            if stack and stack[-1][2] in COVERING:
+                place = stack[-1][2]
+            elif place == OPERATOR:
+                place = DISPATCH if i in self.calls else KERNELS
+            end = event.begin + event.seconds
+            stack.append((min(end, stack[-1][0]) if stack else end, event.name, place))
+        self._until(float("inf"), stack, now)
+
+    def _until(self, moment: float, stack: List[Tuple[float, str, str]], now: float) -> float:
+        """Closes what ends before the moment; who is left on top of the stack has the time up to it."""
+        while stack and stack[-1][0] <= moment + CLOSE:
+            end, name, place = stack.pop()
+            self._stretch(now, end, name, place)
+            now = max(now, end)
+        if stack:
+            self._stretch(now, moment, *stack[-1][1:])
+        return moment
+
+    def _stretch(self, begin: float, end: float, name: str, place: str) -> None:
+        if end > begin:
+            self.stretches.append((begin, end, place))
+            if place == UNPLACED:
+                self.unknown.append((begin, end, name))
+
+
+def _callers(ordered: List[Event], known: Dict[str, str]) -> Set[int]:
+    """Which of a thread's events have another within them that computes or moves something."""
+    found: Set[int] = set()
+    stack: List[Tuple[float, int]] = []
+    for i, event in enumerate(ordered):
+        while stack and stack[-1][0] <= event.begin + CLOSE:
+            stack.pop()
+        if known[event.name] in (KERNELS, OPERATOR):
+            found.update(above for _, above in stack)
+        stack.append((event.begin + event.seconds, i))
+    return found
+
+
+def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stretch],
+          working: List[float]) -> ProfiledStep:
+    where = dict.fromkeys(PLACES, 0.0)
+    for place, seconds in _shares(begin, end, stretches):
+        where[place] += seconds
+    names: Dict[str, float] = {}
+    for start, stop, name in unknown:
+        if start < end and stop > begin:
+            names[name] = names.get(name, 0.0) + min(stop, end) - max(start, begin)
+    told = dict(sorted(names.items(), key=lambda each: -each[1])[:TOLD])
+    return ProfiledStep(end - begin, where, sum(begin <= each < end for each in working), told)
+
+
+def _shares(begin: float, end: float, stretches: List[Stretch]) -> Iterator[Tuple[str, float]]:
+    """Who has each moment from begin to end, of all threads that are somewhere then."""
+    edges = []
+    for start, stop, place in stretches:
+        if start < end and stop > begin:
+            edges += [(max(start, begin), 1, place), (min(stop, end), -1, place)]
+    active: Dict[str, int] = dict.fromkeys(PLACES, 0)
+    now = begin
+    for moment, change, place in sorted(edges):
+        if moment > now:
+            yield next((each for each in FIRST if active[each] > 0), IDLE), moment - now
+            now = moment
+        active[place] += change
+    if end > now:
+        yield IDLE, end - now

@@ -1,0 +1,73 @@
+"""What each framework's own profiler sees of a step, in the same words for all, and what the system counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from photofinish.explain.profile import Whereabouts
+from photofinish.render.document import Axis, Block, Chart, Column, Paragraph, Quantity, Section, Series, Table, Text
+from photofinish.render.quantities import write
+from photofinish.reports.json import estimated
+from photofinish.reports.reading import contender, interval, listed
+from photofinish.values import to_json
+from photofinish.values.profile import PLACES, UNPLACED
+
+FIRST = 3  # places that the paragraph names
+NOTHING = 0.005  # of a step: what it does not mention
+
+
+def section(found: Sequence[Whereabouts]) -> Section:
+    """Empty where nobody looked into a step."""
+    seen = [each for each in found if each.profiler]
+    blocks: list[Block] = [Paragraph(_sentence(each)) for each in seen]
+    if seen:
+        blocks += [_stacked(seen), _places(seen)]
+    if found:
+        blocks.append(_counted(found))
+    return Section("profile", "Where the step goes", tuple(blocks))
+
+
+def _sentence(each: Whereabouts) -> Text:
+    """The largest parts of one contender's step, and what is not known of it."""
+    told = sorted(((share.value, place) for place, share in each.shares.items() if share and place != UNPLACED),
+                  reverse=True)
+    parts = [f"{write(share, 'percent')} {place}" for share, place in told[:FIRST] if share >= NOTHING]
+    names = f" ({', '.join(each.unplaced)})" if each.unplaced else ""
+    return ("A step of ", contender(each.contender), " is ", *listed(parts), f" by {each.profiler}; ",
+            Quantity(1 - (each.placed or 0.0), "percent"), f" of it could not be placed{names}.")
+
+
+def _stacked(seen: Sequence[Whereabouts]) -> Chart:
+    found = [(each.contender, place, share.value * each.profiled.value) for each in seen if each.profiled
+             for place, share in each.shares.items() if share]
+    series = tuple(Series(name, (seconds,), group=place) for name, place, seconds in found)
+    said = ", ".join(f"{name} {place} {write(seconds, 'duration')}" for name, place, seconds in found)
+    return Chart("bars", "A step under the profiler, by what it went to", f"Seconds of a step: {said}.", series,
+                 Axis("seconds of a step", "duration"))
+
+
+def _places(seen: Sequence[Whereabouts]) -> Table:
+    columns = (Column("Where"), *(Column(each.contender, "percent") for each in seen))
+    rows = tuple((place, *(interval(each.shares[place]) for each in seen)) for place in PLACES)
+    return Table("where", columns, rows, "Each moment of a step is at one place, so that the shares sum to one: "
+                 "at what computes, if any thread does. A dash: that profiler cannot tell it, and counts it elsewhere. "
+                 "Batches lie on the device already. 95 % intervals.")
+
+
+def _counted(found: Sequence[Whereabouts]) -> Table:
+    columns = (Column("Contender", "contender"), Column("Profiler"), Column("A plain step", "duration"),
+               Column("A profiled step", "duration"), Column("Kernels", "number"), Column("Page faults", "number"),
+               Column("Waits", "number"), Column("Preempted", "number"), Column("Cores busy", "number"),
+               Column("of it in the system", "number"))
+    rows = tuple((contender(each.contender), each.profiler or "none here", interval(each.plain),
+                  interval(each.profiled), each.kernels, each.faults, each.waits, each.preempted, each.busy,
+                  each.system) for each in found)
+    return Table("counted", columns, rows, "Per plain step, but for kernels: the operations in which the profiler sees "
+                 "something computed or moved (what a compiler made of a graph may be one). A thread waits when it "
+                 "gives its core up, and is preempted when it loses it. The system serves page faults.")
+
+
+def as_json(each: Whereabouts) -> dict[str, Any]:
+    return {**to_json(each), "plain": estimated(each.plain), "profiled": estimated(each.profiled),
+            "placed": each.placed, "shares": {place: estimated(share) for place, share in each.shares.items()}}
