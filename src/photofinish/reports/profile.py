@@ -10,7 +10,7 @@ from photofinish.render.document import Axis, Block, Chart, Column, Paragraph, Q
 from photofinish.render.quantities import write
 from photofinish.reports.json import estimated
 from photofinish.reports.reading import contender, interval, listed
-from photofinish.values import to_json
+from photofinish.values import Estimate, to_json
 from photofinish.values.profile import PLACES, UNPLACED
 
 FIRST = 3  # places that the paragraph names
@@ -24,7 +24,7 @@ def section(found: Sequence[Whereabouts]) -> Section:
     if seen:
         blocks += [_stacked(seen), _places(seen)]
     if found:
-        blocks.append(_counted(found))
+        blocks += [_lengths(found), _counted(found)]
     return Section("profile", "Where the step goes", tuple(blocks))
 
 
@@ -39,12 +39,15 @@ def _sentence(each: Whereabouts) -> Text:
 
 
 def _stacked(seen: Sequence[Whereabouts]) -> Chart:
-    found = [(each.contender, place, share.value * each.profiled.value) for each in seen if each.profiled
-             for place, share in each.shares.items() if share]
-    series = tuple(Series(name, (seconds,), group=place) for name, place, seconds in found)
-    said = ", ".join(f"{name} {place} {write(seconds, 'duration')}" for name, place, seconds in found)
-    return Chart("bars", "A step under the profiler, by what it went to", f"Seconds of a step: {said}.", series,
-                 Axis("seconds of a step", "duration"))
+    places = [place for place in PLACES if any(share and share.value > 0 for share in _shares(seen, place))]
+    series = tuple(Series(each.contender, (share.value * each.profiled.value if share and each.profiled else 0.0,),
+                          group=place) for each in seen for place in places for share in _shares([each], place))
+    return Chart("bars", "A step under the profiler", "What its seconds went to; what that profiler cannot tell is not "
+                 "drawn apart.", series, Axis("time of a step", "duration"))
+
+
+def _shares(seen: Sequence[Whereabouts], place: str) -> list[Estimate | None]:
+    return [each.shares[place] for each in seen]
 
 
 def _places(seen: Sequence[Whereabouts]) -> Table:
@@ -55,17 +58,23 @@ def _places(seen: Sequence[Whereabouts]) -> Table:
                  "Batches lie on the device already. 95 % intervals.")
 
 
-def _counted(found: Sequence[Whereabouts]) -> Table:
+def _lengths(found: Sequence[Whereabouts]) -> Table:
     columns = (Column("Contender", "contender"), Column("Profiler"), Column("A plain step", "duration"),
-               Column("A profiled step", "duration"), Column("Kernels", "number"), Column("Page faults", "number"),
-               Column("Waits", "number"), Column("Preempted", "number"), Column("Cores busy", "number"),
-               Column("of it in the system", "number"))
+               Column("A profiled step", "duration"), Column("Kernels", "number"))
     rows = tuple((contender(each.contender), each.profiler or "none here", interval(each.plain),
-                  interval(each.profiled), each.kernels, each.faults, each.waits, each.preempted, each.busy,
-                  each.system) for each in found)
-    return Table("counted", columns, rows, "Per plain step, but for kernels: the operations in which the profiler sees "
-                 "something computed or moved (what a compiler made of a graph may be one). A thread waits when it "
-                 "gives its core up, and is preempted when it loses it. The system serves page faults.")
+                  interval(each.profiled), each.kernels) for each in found)
+    return Table("profiled", columns, rows, "Kernels are the operations of a step in which the profiler sees something "
+                 "computed or moved; what a compiler made of a graph may be one.")
+
+
+def _counted(found: Sequence[Whereabouts]) -> Table:
+    columns = (Column("Contender", "contender"), Column("Page faults", "number"), Column("Waits", "number"),
+               Column("Preempted", "number"), Column("Cores busy", "number"), Column("in the system", "percent"))
+    rows = tuple((contender(each.contender), each.faults, each.waits, each.preempted, each.busy,
+                  each.system / each.busy if each.busy else None) for each in found)
+    return Table("counted", columns, rows, "What the operating system counts of a plain step: a thread waits when it "
+                 "gives its core up, and is preempted when it loses it. In the system: the share of CPU time in which "
+                 "page faults, among other things, are served.")
 
 
 def as_json(each: Whereabouts) -> dict[str, Any]:

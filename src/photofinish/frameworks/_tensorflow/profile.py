@@ -24,7 +24,7 @@ from photofinish.values.profile import (
 )
 
 PROFILER = "tf.profiler"
-OPERATIONS = 2  # the level at which the host's tracer tells every operation
+OPERATIONS = 3  # the level of its tracer that tells those, too, which it expects to be quick
 RUN, EAGERLY = "KernelAndDeviceFunc::Run", "EagerLocalExecute: "
 RULES = (
     (r"::Compile|XlaCompil|RunHloPasses|RunBackend", COMPILING),
