@@ -3,6 +3,7 @@ hand."""
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import photofinish
 from photofinish import why_run
+from photofinish.cli import factors, flip
 from photofinish.errors import Stopped
 from photofinish.explain import Explanation, roofline
 from photofinish.render.quantities import plain
@@ -64,6 +66,9 @@ def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable
     assert "batch_norm1 (BatchNorm of 4x6x6) adds " in plain(report.sentence(pair))
     page = (tmp_path / "why.html").read_text()
     assert len(re.findall(r'<span class="shade"[^>]*>(Conv|BatchNorm|Relu|GlobalAveragePool|Linear)', page)) == 5
+    for line, runs in zip(re.findall("photofinish ((?:factors|flip) .*)", shown.out), (factors.command, flip.command)):
+        asked = runs.make_context("", shlex.split(line)[1:]).params
+        assert (asked["contenders"], asked["batch"], asked["shape"]) == ((f"{PLAIN},{SLOW}",), 8, (3, 6, 6))
     assert command("report", "last", "--store", "store").code == 0
 
 

@@ -245,6 +245,28 @@ class Frozen(Contestant):
         return result
 
 
+class Summing(Contestant):
+    """Adds up statistics one term after another: always off by the same, however the terms are moved."""
+
+    off = 1e-6  # of 448 terms
+
+    def train_step(self, batch: Arrays) -> Arrays:
+        result = super().train_step(batch)
+        self.state = {name: np.asarray(values * (1 + self.off), values.dtype) for name, values in self.state.items()}
+        return result
+
+
+class Biased(Summing):
+    """Divides by the number of samples for the variance, not by one less; a tenth of that goes into a statistic."""
+
+    off = -0.1 / 448
+
+
+@pytest.mark.parametrize(("contestant", "groups"), [(Summing, set()), (Biased, {"running statistics"})])
+def test_statistics_may_be_rounded_as_sums_are(contestant: type[Contestant], groups: set[str], folder: Path) -> None:
+    assert set(refused(proven(folder, contestant))) == groups
+
+
 @pytest.mark.parametrize(("contestant", "group"), [
     (Constant, "losses of 10 steps (sgd)"), (Frozen, "running statistics")])
 def test_a_step_that_leaves_something_out_is_refused(

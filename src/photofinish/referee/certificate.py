@@ -139,7 +139,7 @@ class Parameters:
     own scale, so they are bounded on that of the layer's largest gradient. `undone` are the parameters of BatchNorms
     that only other BatchNorms read, which take out their common factor, and behind a max-pool the shift as well: their
     gradient is what is left of terms that cancel, so its rounding is that of the layer before (the value here), whose
-    gradient is made of the same terms.
+    gradient is made of the same terms. A running statistic is a mean of as many terms.
     """
 
     def __init__(self, graph: Graph, batch: int, training: Results, form: Format = FLOAT32) -> None:
@@ -148,6 +148,8 @@ class Parameters:
                        for name in graph.parameters}
         self.rounding = {name: form.of_sum(batch * sum(_positions(graph, node) for node in nodes))
                          for name, nodes in self.owners.items()}
+        self.statistics = {name: form.of_mean(batch * _positions(graph, node))
+                           for node in graph.nodes for _, name in node.state}
         self.lost = {name: why for why, reader in LOST for name, nodes in self.owners.items()
                      if name.endswith(".bias") and all(node.name in _only_read_by(graph, *reader) for node in nodes)}
         self.largest_output = max((float(np.max(np.abs(values))) for name, values in training.items()
@@ -233,8 +235,9 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,
             floor, scale = known.floor(path, expected, part)
         else:
             scale = size(expected[name])
+            rounding = known.statistics[path] if known and part == "state" else form.floor
             # a cross entropy is the small difference of large logits, whose rounding it keeps
-            floor = form.floor * max(scale, known.largest_output if known and name == "loss" else 0.0)
+            floor = rounding * max(scale, known.largest_output if known and name == "loss" else 0.0)
         yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
 
 

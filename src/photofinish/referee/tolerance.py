@@ -44,6 +44,11 @@ class Format:
         """The relative error of a sum of so many terms, kept in float32."""
         return self.stored + FLOOR * sqrt(terms)
 
+    def of_mean(self, terms: int) -> float:
+        """The relative error of a mean of so many terms of one sign, added one after another in float32: three standard
+        deviations of a walk whose steps are roundings to nearest of a sum that grows."""
+        return max(self.floor, self.stored + UNIT / 2 * sqrt(terms))
+
 
 def coarse(name: str, bits: int) -> Format:
     """A format with so many explicit bits of mantissa: everything is one rounding to nearest, half a unit in the last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -13,6 +14,7 @@ from photofinish.explain.roofline import Roofline
 from photofinish.render.document import (
     Banner,
     Block,
+    Code,
     Column,
     Document,
     Fold,
@@ -48,12 +50,28 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
     notes.append(Note((_PROOF,)))
     if explanation.roofline is not None:
         sections.append(_machine(explanation.roofline))
-    rest = (profile.section(explanation.profiles), Section("notes", "What it rests on", tuple(notes)),
-            failures.section(result), certificate.section(result))
+    rest = (profile.section(explanation.profiles), _next(explanation),
+            Section("notes", "What it rests on", tuple(notes)), failures.section(result), certificate.section(result))
     series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
     return Document(f"{case.model}, {TASKS[case.task]}: why", describe(case), "why", said, series,
                     tuple(each for each in (*sections, *rest) if each.blocks))
 
+
+def _next(explanation: Explanation) -> Section:
+    """The commands that remove a cause, and that reverse the ranking of the pair told of first, if it differs."""
+    case = explanation.result.race.case
+    of = [case.model, "--task", case.task, "--batch", str(case.batch), "--threads", str(case.threads)]
+    of += ["--input", "x".join(map(str, case.shape))] if case.shape else []
+    blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
+                   for each in explanation.comparisons[:1] if each.named
+                   for command, more, caption in _PROVING)
+    return Section("next", "What would prove a cause", blocks)
+
+
+# Every contender has an allocator; what else they differ in is named by whoever asks.
+_PROVING = (("factors", ("--factor", "allocator=keep,default"),
+             "How much a setting makes of the gap, removed and raced again; add more by --factor NAME=LOW,HIGH"),
+            ("flip", (), "The smallest change that puts the slower one ahead"))
 
 _PROOF = ("The layers rest on the certificate of the whole model: what a contender runs of a layer alone is written by "
           "the same rule as within the model that was proven. Each is timed between a learned factor per channel and a "
