@@ -1,9 +1,11 @@
 """What races on the fake framework share."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from photofinish.runner import watchdog
 from photofinish.stats import plan
 
 
@@ -17,3 +19,10 @@ def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One for all tests of a file: a proof takes longer than a race."""
     return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def begun() -> Callable[[], list[int]]:
+    """The processes that this test has started and that are still there; another's may wait for their next turn."""
+    before = set(watchdog.children())
+    return lambda: [each for each in watchdog.children() if each not in before]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
     ("killed", "crash", "was killed by SIGKILL"),
     ("kind", "protocol", "no"),
 ])
-def test_a_bad_worker_is_told_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, kind: str,
-                                      said: str) -> None:
+def test_a_bad_worker_is_told_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: Callable[[], list[int]],
+                                      fault: str, kind: str, said: str) -> None:
     monkeypatch.setattr(process, "LOG_LIMIT", 1 << 20)
     monkeypatch.setattr(process, "LOOK", 0.2)
     worker = None
@@ -79,7 +80,7 @@ def test_a_bad_worker_is_told_by_name(tmp_path: Path, monkeypatch: pytest.Monkey
     if worker is not None:
         worker.kill()
     assert failed.value.kind == kind and said in failed.value.message
-    assert watchdog.children() == []
+    assert begun() == []
     assert (tmp_path / "log").stat().st_size <= 1 << 20  # what it flooded is gone from the disk
 
 
@@ -100,14 +101,15 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return faults
 
 
-def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str]) -> None:
+def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str],
+                                             begun: Callable[[], list[int]]) -> None:
     kinds = {"nan": "protocol", "exit": "crash", "protocol": "protocol", "shape": "wrong answer",
              "vanishing": "protocol"}
     bad.update({f"fake:steady[step=0.02{number}]": fault for number, fault in enumerate(kinds)})
     (result,) = api.race(MODEL, [GOOD, *bad, ALSO_GOOD], launches=1, seed=1, store=tmp_path, batch=8)
     assert {bad[each.contender]: each.kind for each in result.race.failures} == kinds
     assert {block.contender for block in result.race.blocks} == {GOOD, ALSO_GOOD}
-    assert result.comparable and watchdog.children() == []
+    assert result.comparable and begun() == []
 
 
 def test_guesses_of_the_wrong_shape_are_not_counted(tmp_path: Path, bad: dict[str, str]) -> None:
@@ -169,11 +171,12 @@ def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
 @pytest.mark.parametrize(("fault", "broken", "alive"), [
     ("protocol", "says hello in this version", False), ("negative", "block (train)", True), ("shape", "predict", True),
     ("exit", "block (train)", False), ("forgetful", "an epoch in a given order (for task fit; may be lacking)", True)])
-def test_a_worker_that_breaks_it_is_told_where(fault: str, broken: str, alive: bool) -> None:
+def test_a_worker_that_breaks_it_is_told_where(fault: str, broken: str, alive: bool,
+                                               begun: Callable[[], list[int]]) -> None:
     checks = list(conformance.run(command(fault), Contender("fake", "steady"), tasks=("train",)))
     assert next(each.name for each in checks if not each.passed) == broken
     assert (checks[-1].name != broken) == alive
-    assert watchdog.children() == []
+    assert begun() == []
 
 
 def test_the_conformance_test_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:

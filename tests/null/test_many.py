@@ -1,5 +1,6 @@
 """Races of many: groups that share an anchor, stragglers, certificates used again. The fake framework runs them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from photofinish import api
-from photofinish.runner import session, watchdog
+from photofinish.runner import session
 from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.values import Launch, Progress, Result
@@ -38,12 +39,13 @@ def race(store: Path, *contenders: str, **options: object) -> Result:
     return result
 
 
-def test_a_field_that_does_not_fit_races_in_groups_that_share_the_fastest(tmp_path: Path) -> None:
+def test_a_field_that_does_not_fit_races_in_groups_that_share_the_fastest(tmp_path: Path,
+                                                                          begun: Callable[[], list[int]]) -> None:
     alive = []
 
     def watch(progress: Progress) -> None:
         if progress.stage == "block":
-            alive.append(len(watchdog.children()))
+            alive.append(len(begun()))
 
     result = race(tmp_path, *FIELD, memory=ROOM, launches=2, listener=watch)
     fastest = min(FIELD, key=FIELD.__getitem__)
