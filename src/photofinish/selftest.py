@@ -120,9 +120,8 @@ class _SelfTest:
 
     def _planted(self) -> Check:
         """A contender slowed by a known share is found, and the share lies in the interval."""
-        name = self.contenders[0]
-        results = self._race(name, _with(name, handicap=str(HANDICAP)), task=("train", "infer"),
-                             budget=PATIENCE * self.budget)
+        planted = [_with(self.contenders[0], handicap=str(share)) for share in (0, HANDICAP)]
+        results = self._race(*planted, task=("train", "infer"), budget=PATIENCE * self.budget)
         verdicts = [verdict for result in results for verdict in result.verdicts]
         missed = [each for each in verdicts if each.low is None or each.high is None
                   or not each.low <= 1 + HANDICAP <= each.high]

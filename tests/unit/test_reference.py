@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from photofinish import api
-from photofinish.measure.proof import LEAST_BATCH
+from photofinish.measure.proof import LEAST_BATCH, Plan
 from photofinish.models import find
+from photofinish.runner import reference
 from photofinish.runner.reference import Reference
 
 STEEP = f"{Path(__file__).parents[1] / 'null' / 'tiny.py'}:tiny_steep"
@@ -26,18 +27,26 @@ def course(model: str, batch: int) -> Any:
 ])
 def test_a_proof_takes_the_usual_samples_unless_the_models_own_batch_has_fewer(model: str, batch: int,
                                                                               samples: int) -> None:
-    assert Reference(course(model, batch), None, 1)._batch() == samples
+    assert Reference(course(model, batch), None, (1,))._batch() == samples
 
 
 def test_what_is_normalised_over_the_batch_is_never_proven_on_less() -> None:
     stateful = course("gcn_cora", 1)
     stateful.graph = find("resnet18").small()
-    assert Reference(stateful, None, 1)._batch() == LEAST_BATCH
+    assert Reference(stateful, None, (1,))._batch() == LEAST_BATCH
 
 
 def test_what_several_processes_share_is_divided_evenly() -> None:
-    alone = Reference(course("digits_cnn", 2), None, 1)
+    alone = Reference(course("digits_cnn", 2), None, (1,))
     assert alone._batch(3) % 3 == 0 and alone._batch(3) >= LEAST_BATCH
+
+
+def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = Reference(course("digits_cnn", 2), None, (1, 3))
+    twice.course.folder, twice.course.seed, twice.course.weights = tmp_path, 7, None
+    monkeypatch.setattr(twice, "_compute", lambda folder, parts: None)
+    monkeypatch.setattr(reference, "runs_away", lambda folder: "")
+    assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
 
 
 def test_where_the_usual_steps_run_away_shorter_ones_are_compared(tmp_path: Path) -> None:

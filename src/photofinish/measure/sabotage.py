@@ -1,7 +1,8 @@
 """Faults planted on purpose in any contender, so that the instrument can be tested on real frameworks.
 
-Contender options: `handicap` makes every step longer by that share; `fault` is one of FAULTS, from step
-number `at` on (counted from 1 over all steps of the process), in the process of `rank` alone where there are several.
+Contender options: `handicap` makes every step longer by that share (0: by no more than looking at the clock costs, so
+that two handicaps differ by nothing else); `fault` is one of FAULTS, from step number `at` on (counted from 1 over all
+steps of the process), in the process of `rank` alone where there are several.
 """
 
 import os
@@ -26,7 +27,7 @@ class Sabotaged:
         self._contestant = contestant
         self._fault = plan.get("fault", "")
         self._at = int(plan.get("at", "1"))
-        self._handicap = float(plan.get("handicap", "0"))
+        self._handicap = float(plan["handicap"]) if "handicap" in plan else None
         self._steps = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -64,7 +65,7 @@ class Sabotaged:
             np.ones(1 << 36)  # far beyond the limit just set: the allocator itself refuses
         begin = time.perf_counter()
         handle = run(batch)
-        if self._handicap:
+        if self._handicap is not None:
             self._contestant.wait(handle)
             until = begin + (time.perf_counter() - begin) * (1 + self._handicap)
             while time.perf_counter() < until:

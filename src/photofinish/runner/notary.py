@@ -22,7 +22,6 @@ from photofinish.store import Store
 from photofinish.values import Certificate
 
 DRAWS = 3  # perturbed runs that give the self-noise
-ATTEMPTS = 2
 UNREADABLE = (OSError, KeyError, ValueError, BadZipFile)  # what files that are missing or make no sense raise
 LARGE = 2_000_000  # parameters from which one run has elements enough to show it
 
@@ -36,7 +35,7 @@ class Notary:
         self.store = store
         self.anew = anew
         self.earned: set[str] = set()  # the keys of those earned here
-        self.draws = 1 if course.graph.parameter_count > LARGE else DRAWS
+        self.draws = (1 if course.graph.parameter_count > LARGE else DRAWS, DRAWS)  # of each trial
         self.reference = Reference(course, store, self.draws, anew)
         self.weights = [] if course.weights is None else [digest(course.weights)]
 
@@ -53,8 +52,9 @@ class Notary:
     def certify(self, worker: Worker, entry: Entry, say: Callable[[str], None]) -> Certificate:
         """Proves the contender loaded in `worker`. Raises WorkerFailed if it cannot run the exercises.
 
-        A refusal is confirmed on other weights and data: a rounding that tips a ReLU over where no draw of
-        the reference did is rare and does not happen twice; what computes something else is refused each time.
+        A refusal is confirmed on other weights and data, and with draws enough to know the contender's own noise: a
+        rounding that tips a ReLU over where no draw did is rare and does not happen twice; what computes something else
+        is refused each time.
         Another package's model that cannot take the graph's weights is refused at once, with how it differs. A mode of
         a coarser format is proven twice: its code in float32, and what it computes by that format's own rounding. So
         are processes that compress their gradients: without doing so, and by what the reference makes of gradients so
@@ -68,7 +68,7 @@ class Notary:
         form = FORMATS[entry.coarse[0] if entry.coarse else FLOAT32.name]
         structure = self._exact(entry.rests_on, say) if entry.rests_on is not None else None
         sent, _ = entry.compressed or ("", None)
-        for attempt in range(ATTEMPTS):
+        for attempt in range(len(self.draws)):
             folder = self.reference.folder(self.course.seed + attempt, form, entry.contender.world)
             if sent in FORMATS:
                 self.reference.sent(self.course.seed + attempt, entry.contender.world, sent)

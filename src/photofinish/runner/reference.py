@@ -6,7 +6,7 @@ model at reduced size, and agrees with it on this very model in the outputs, the
 statistics. So no framework is ever the only witness for itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +35,10 @@ EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 
 
 class Reference:
-    """The reference of one course. `draws` are the perturbed runs that contenders will make."""
+    """The reference of one course. `draws` are the perturbed runs that contenders will make: on the course's own seed,
+    on the next one, ..."""
 
-    def __init__(self, course: Course, store: Store | None, draws: int, anew: bool = False) -> None:
+    def __init__(self, course: Course, store: Store | None, draws: Sequence[int], anew: bool = False) -> None:
         self.course = course
         self.store = store
         self.anew = anew  # certified again, whatever the store knows
@@ -69,7 +70,7 @@ class Reference:
         folder = self.course.folder / f"proof-{seed}-{form.name}-{batch}-{parts}"
         if folder in self.prepared:
             return folder
-        own, exact = (self.draws, EXACT_DRAWS) if form is FLOAT32 else (0, 0)
+        own, exact = (self.draws[seed - self.course.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in PACES:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
             self._compute(folder, parts)
