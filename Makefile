@@ -44,7 +44,7 @@ certify: .make/dev .make/compiler  ## every model at full size, ten reduced in e
 
 install: .make/dev .make/system  ## everything, for work on the project
 
-system: .make/system  ## what pip cannot install: C++ compilers, a browser for the tests, Node.js, Open MPI
+system: .make/system  ## what pip cannot install: C++ compilers, a browser for the tests, Node.js, Open MPI, iproute2
 
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
@@ -86,5 +86,9 @@ clean:  ## forget environments, caches and build output; stored races are kept
 	sh tools/system.sh openmpi
 	@mkdir -p .make && touch $@
 
-.make/system: .make/compiler .make/clang .make/browser .make/node .make/openmpi
+.make/iproute2: tools/system.sh
+	sh tools/system.sh iproute2
+	@mkdir -p .make && touch $@
+
+.make/system: .make/compiler .make/clang .make/browser .make/node .make/openmpi .make/iproute2
 	@touch $@

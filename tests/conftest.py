@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from photofinish import cli
+from photofinish.errors import UsageError
+from photofinish.runner import links
+from photofinish.values import Link
 
 os.environ.setdefault("PHOTOFINISH_ENVIRONMENTS", "never")  # no test downloads anything unless it says so
 
@@ -26,6 +29,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     short = [item for item in items if SLOW not in item.nodeid]
     items[:] = [item for worker in range(workers) for kind in (slow, short)
                 for item in kind[len(kind) * worker // workers:len(kind) * (worker + 1) // workers]]
+
+
+@pytest.fixture
+def linked() -> None:
+    """A machine on which processes can have hosts of their own."""
+    try:
+        links.check(Link(1e8))
+    except UsageError as error:
+        pytest.skip(str(error).replace("\n", ": "))
 
 
 @dataclass(frozen=True)

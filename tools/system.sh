@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh clang` (for tinygrad),
 # `system.sh browser` (for the report's tests), `system.sh node` (for frameworks in JavaScript) or `system.sh openmpi`
-# (for CNTK). Missing for good is not an error here: races and tests say what they go without.
+# (for CNTK), `system.sh iproute2` (for links between processes). Missing for good is not an error here: races and tests say what they go without.
 set -u
 
 libraries=""
@@ -11,7 +11,8 @@ clang) commands="clang" packages="clang" purpose="tinygrad" ;;
 browser) commands="chromium chromium-browser google-chrome" packages="chromium" purpose="the browser tests" ;;
 node) commands="npm" packages="nodejs npm" purpose="frameworks in JavaScript" ;;
 openmpi) commands="" libraries="libmpi.so.40" packages="libopenmpi3" purpose="CNTK" ;;
-*) echo "usage: system.sh compiler|clang|browser|node|openmpi" >&2; exit 2 ;;
+iproute2) commands="tc" packages="iproute2" purpose="links of a stated speed between processes (--link)" ;;
+*) echo "usage: system.sh compiler|clang|browser|node|openmpi|iproute2" >&2; exit 2 ;;
 esac
 
 for command in $commands; do

@@ -9,9 +9,10 @@ from photofinish import models
 from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
-from photofinish.outcome import Outcome, Sweep
+from photofinish.outcome import LinkSweep, Outcome, Sweep
 from photofinish.runner.arrange import (
     check_tasks,
+    link_of,
     make_case,
     make_training,
     one_of,
@@ -32,9 +33,10 @@ from photofinish.runner.session import Session, judged
 from photofinish.runner.sweep import Sweep as Passes
 from photofinish.runner.trial import trial
 from photofinish.stats import batches as stats_batches
+from photofinish.stats import communication
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import MAX, SERVE, WHOLE, Accuracy, Certificate, Failure, LargestBatch, Progress
+from photofinish.values import MAX, SERVE, WHOLE, Accuracy, Case, Certificate, Failure, LargestBatch, Link, Progress
 
 DEFAULT_STORE = Path(".photofinish")
 
@@ -56,7 +58,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
          command: str | None = None, environments: Places = (), make_environments: bool | None = None, data: str = "",
          epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
-         seeds: int | None = None, energy: bool = True) -> Outcome:
+         seeds: int | None = None, energy: bool = True, link: Link | str | None = None) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
@@ -70,7 +72,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     again what the store knows to be proven;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
-    `resize` to see, too, what another batch size costs.
+    `resize` to see, too, what another batch size costs; `link` ("100mbit") to put the processes of a contender on hosts
+    of their own that are joined so.
     Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model)
     or the path of a text, trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for;
     `tolerance` what counts as equally accurate at the end.
@@ -84,7 +87,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     elif data or epochs or seeds or target is not None:
         raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
     wanted = fixed_batch(batch, memory_limit, device)
+    joined = link_of(link)
     graph, case, chosen = make_case(model, wanted, shape, classes, optimizer, regime, device, threads)
+    case = replace(case, link=joined)
     given = own_weights(weights, model, graph)
     meet = Meet.of(contenders, tasks, device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)
@@ -111,16 +116,20 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
 BATCHES = (1, 2, 4, 8, 16, 32)
 
 
-def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, batches: Sequence[int] = BATCHES,
+def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *,
+          batches: Sequence[int] | None = None, links: Sequence[Link | str] = (), predict: Sequence[Link | str] = (),
           latency: float | None = None, share: float = 0.9, shape: tuple[int, ...] | None = None,
           classes: int | None = None, weights: Path | str | None = None, optimizer: str = "", regime: str = "matched",
           device: str = "cpu", threads: int | None = None, budget: float = 900.0, margin: float = 0.02,
           memory: int | None = None, launches: int | None = None, certify: bool = True, recertify: bool = False,
           store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
           timeout: float | None = None, command: str | None = None, environments: Places = (),
-          make_environments: bool | None = None, energy: bool = True) -> Sweep:
-    """Throughput and latency of contenders at each of `batches`, in task "train" or "infer": a race for each batch,
-    whose launches take turns in random order. One contender alone may be swept.
+          make_environments: bool | None = None, energy: bool = True) -> Sweep | LinkSweep:
+    """Throughput and latency of contenders at each of `batches` (BATCHES), in task "train" or "infer": a race for each
+    batch, whose launches take turns in random order. One contender alone may be swept.
+
+    Or how long steps take over each of `links` ("100mbit") that join the processes of a contender: then of one batch at
+    most, in task "train". Of the links in `predict` the result says what a race over them would come to.
 
     `latency` in seconds is what `share` of the steps should keep; the best batch is then the one of highest throughput
     that is shown to. `budget` in seconds for the launches, of which there are 6 of each batch if it allows, unless
@@ -128,34 +137,61 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *, ba
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     one_of("task of a sweep", task, TASKS)
-    sizes = sorted(set(batches))
-    if len(sizes) < 2 or sizes[0] < 1:
-        raise UsageError(f"a sweep needs two batches at least, not {', '.join(map(str, sizes)) or 'none'}",
-                         "write --batch 1..32 or --batch 1,2,4,8")
+    joined, others = ([found for each in some if (found := link_of(each))] for some in (links, predict))
+    if others and not joined:
+        raise UsageError("what is predicted are steps over links", "write --links 100mbit,200mbit,1gbit, too")
+    if latency is not None and joined:
+        raise UsageError("a bound of latency is for the sweep of a model over batches", "leave --latency out")
     graph, case, chosen = make_case(model, None, shape, classes, optimizer, regime, device, threads)
+    cases = _over_links(case, joined, others, batches) if joined else _over_batches(case, batches)
     given = own_weights(weights, model, graph)
     meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments,
                    least=1)
     meet.tell_skips()
     with ExitStack() as courses:
-        sessions: dict[int, Session] = {}
-        for size in sizes:
-            races = meet.begin({task: replace(case, task=task, batch=size)}, f"-{size}")
+        sessions: dict[str, Session] = {}
+        for name, each in cases.items():
+            races = meet.begin({task: replace(each, task=task)}, f"-{name.rpartition(' ')[2]}")
             course = courses.enter_context(meet.course(races, graph, chosen, given,
-                                                       default_room() if memory is None else memory, f"batch {size}"))
-            sessions[size] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
-        rehearsals = {size: Rehearsal(session.course, Notary(session.course, meet.store, recertify and size == sizes[0])
-                                      if certify else None).run for size, session in sessions.items()}
+                                                       default_room() if memory is None else memory, name))
+            sessions[name] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
+        first = next(iter(sessions.values()))
+        rehearsals = {name: Rehearsal(session.course, Notary(session.course, meet.store, recertify and session is first)
+                                      if certify else None).run for name, session in sessions.items()}
 
-        def results() -> Sweep:
-            return Sweep((result for session in sessions.values() for result in session.results()), latency, share)
+        def results() -> Sweep | LinkSweep:
+            found = [result for session in sessions.values() for result in session.results()]
+            return LinkSweep(found, others) if joined else Sweep(found, latency, share)
 
         try:
             Passes(sessions, budget, launches, meet.seed, meet.listener).run(rehearsals)
         except KeyboardInterrupt:
             raise Interrupted(results()) from None
         return results()
+
+
+def _over_batches(case: Case, batches: Sequence[int] | None) -> dict[str, Case]:
+    """The smallest first: where memory ends, what fits is known. Raises UsageError."""
+    sizes = sorted(set(BATCHES if batches is None else batches))
+    if len(sizes) < 2 or sizes[0] < 1:
+        raise UsageError(f"a sweep needs two batches at least, not {', '.join(map(str, sizes)) or 'none'}",
+                         "write --batch 1..32 or --batch 1,2,4,8")
+    return {f"batch {size}": replace(case, batch=size) for size in sizes}
+
+
+def _over_links(case: Case, links: Sequence[Link], others: Sequence[Link],
+                batches: Sequence[int] | None) -> dict[str, Case]:
+    """The fastest first: its rehearsal takes least. Raises UsageError."""
+    if len({each.rate for each in links}) < 2:
+        raise UsageError("a sweep needs links of two rates at least", "write --links 100mbit,200mbit,500mbit,1gbit")
+    if len({each.delay for each in (*links, *others)}) > 1 or len(set(links)) > len({each.rate for each in links}):
+        raise UsageError("the links of a sweep differ in their rate alone", "give all of them the same delay")
+    if batches is not None and len(batches) > 1:
+        raise UsageError("a sweep is over batches or over links", "write one --batch beside --links")
+    size = batches[0] if batches else case.batch
+    return {f"link {each.name}": replace(case, link=each, batch=size)
+            for each in sorted(set(links), key=lambda each: -each.rate)}
 
 
 def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = None, clients: int | None = None,
@@ -309,9 +345,9 @@ def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
 
 
 def load(session: str = "last", store: Path | str | None = None, latency: float | None = None,
-         share: float = 0.9) -> Outcome:
-    """The results of one session ("last", its name, or one race's id), judged anew from raw records; `latency` and
-    `share` are as in `sweep`, if that is what it was.
+         share: float = 0.9, predict: Sequence[Link | str] = ()) -> Outcome:
+    """The results of one session ("last", its name, or one race's id), judged anew from raw records; `latency`, `share`
+    and `predict` are as in `sweep`, if that is what it was.
 
     Raises UsageError if there is none.
     """
@@ -326,5 +362,10 @@ def load(session: str = "last", store: Path | str | None = None, latency: float 
             swept = stats_batches.swept([each.race for each in results])
             if latency is not None and not swept:
                 raise UsageError("a bound of latency is for the sweep of a model over batches", "leave --latency out")
+            linked = communication.linked([each.race for each in results])
+            if predict and not linked:
+                raise UsageError("what is predicted are steps over links", "leave --predict out")
+            if linked:
+                return LinkSweep(results, [found for each in predict if (found := link_of(each))])
             return Sweep(results, latency, share) if swept else Outcome(results)
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")

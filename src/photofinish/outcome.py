@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photofinish.values import Result, Verdict
+from photofinish.values import Link, Result, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -94,3 +94,33 @@ class Sweep(Outcome):
         from photofinish.reports import sweep
 
         return [sweep.document(self, self.bound, self.share, brief)]
+
+
+class LinkSweep(Outcome):
+    """What `photofinish.sweep` over links returns: the results from the fastest link on. Of the links in `predict` the
+    report says what a race over them would come to."""
+
+    predict: tuple[Link, ...]
+
+    def __new__(cls, results: Iterable[Result], predict: Iterable[Link] = ()) -> "LinkSweep":
+        self = super().__new__(cls, results)
+        self.predict = tuple(predict)
+        return self
+
+    def to_pandas(self, samples: bool = False) -> "pandas.DataFrame":
+        """A row per contender and link, or with `samples` a row per timed step."""
+        from photofinish.reports import frame
+
+        return frame.samples(self) if samples else frame.links(self)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The documented object that `photofinish sweep --links --json` prints."""
+        from photofinish.reports import links
+
+        return [links.as_json(self, self.predict)]
+
+    def documents(self, brief: bool = False) -> "list[Document]":
+        """The report, whole or as a terminal shows it."""
+        from photofinish.reports import links
+
+        return [links.document(self, self.predict, brief)]

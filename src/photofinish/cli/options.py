@@ -4,9 +4,12 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from photofinish.values import Link
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -89,6 +92,29 @@ class BatchSize(click.ParamType["int | str"]):
         if text != "max" and not (text.isdigit() and int(text)):
             self.fail(f"{value!r} is not a batch: write a number from 1, or max", param, ctx)
         return text if text == "max" else int(text)
+
+
+class LinkType(click.ParamType["Link"]):
+    """What joins several processes: "100mbit", "1gbit", "100mbit+5ms"."""
+
+    name = "link"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Link":
+        from photofinish.values import Link, SpellingError
+        try:
+            return value if isinstance(value, Link) else Link.parse(value)
+        except SpellingError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Links(click.ParamType["tuple[Link, ...]"]):
+    """Several of them, separated by commas."""
+
+    name = "links"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "tuple[Link, ...]":
+        return value if isinstance(value, tuple) else tuple(LinkType().convert(each, param, ctx)
+                                                            for each in value.split(","))
 
 
 class InputShape(click.ParamType["tuple[int, ...]"]):
@@ -184,6 +210,13 @@ case_or_largest = together(
                  help="Samples per step; max: the smallest of the contenders' largest batches that fit. Default: the "
                       "model's own."),
     shape, classes, device, threads, memory_limit)
+link = click.option("--link", type=LinkType(), metavar="SPEED",
+                    help="Put the processes of each contender that is several on hosts of their own, joined by links "
+                         "of this speed each way: 100mbit, 1gbit, with a delay 100mbit+5ms. They are namespaces of the "
+                         "network of this machine, which take root.")
+predict = click.option("--predict", type=Links(), default=(), metavar="LIST",
+                       help="Of a sweep over links: say, too, what steps would take over these, by the line through "
+                            "those that were raced.")
 precision = click.option("--precision", type=Share(), default="1%", show_default=True,
                          help="Stop early when every ratio is known to plus or minus this.")
 launches = click.option("--launches", type=COUNT, metavar="N",

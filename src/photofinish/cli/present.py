@@ -100,7 +100,7 @@ def documents(found: Sequence[Document], choice: Choice, full: bool = True, shor
 
 
 # The table of a document that CSV is of.
-_MAIN = ("standings", "races", "batches", "claims", "versions", "looks", "layers")
+_MAIN = ("standings", "races", "batches", "links", "claims", "versions", "looks", "layers")
 
 _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
     "csv": lambda found: next(filter(None, (csv.render(found, name) for name in _MAIN)), "").rstrip("\n"),

@@ -19,6 +19,7 @@ Examples:
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
   photofinish race digits_cnn --task fit --target 97% --seeds 5
   photofinish race resnet50 --task epoch --data patterns:100 --epochs 3
+  photofinish race resnet18 -c torch:eager+ddp[2],torch:eager+ddp[2,hook=fp16] --link 100mbit
   photofinish race resnet50 --batch max --memory-limit 4GiB
   photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
@@ -45,6 +46,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
                    "the pilot.")
 @options.energy
 @options.launches
+@options.link
 @click.option("--resize", is_flag=True,
               help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")
 @click.option("--data", default="", metavar="NAME[:FOLDER]",

@@ -9,6 +9,7 @@ from photofinish.cli import options
 
 if TYPE_CHECKING:
     from photofinish.cli.present import Choice
+    from photofinish.values import Link
 
 
 @click.command("report", epilog="""\b
@@ -23,10 +24,11 @@ Examples:
 @click.option("--full", is_flag=True, help="Every section, not only the verdict and the times.")
 @options.latency
 @options.share
+@options.predict
 @options.store
 @options.formats
-def command(session: str, list_sessions: bool, full: bool, latency: float | None, share: float, store: Path | None,
-            chosen: "Choice") -> int:
+def command(session: str, list_sessions: bool, full: bool, latency: float | None, share: float,
+            predict: "tuple[Link, ...]", store: Path | None, chosen: "Choice") -> int:
     """Show the races of SESSION again (default: the last ones).
 
     SESSION is "last", a session or the id of one race, as --list shows them.
@@ -42,5 +44,5 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
         if not listed:
             click.echo(f"no race has been run with the store {kept.folder}", err=True)
         return 0
-    present.present(api.load(session, store, latency, share), chosen, full)
+    present.present(api.load(session, store, latency, share, predict), chosen, full)
     return 0

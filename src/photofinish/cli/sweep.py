@@ -1,4 +1,4 @@
-"""`photofinish sweep`: throughput and latency of contenders against the batch."""
+"""`photofinish sweep`: throughput and latency of contenders against the batch, or steps against the link."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ Examples:
   photofinish sweep mobilenet_v2
   photofinish sweep mobilenet_v2 -c torch:eager,tensorflow:graph --batch 1..32 --latency 50ms
   photofinish sweep resnet18 --task train --batch 1,2,4,8 --html sweep.html
+  photofinish sweep resnet18 -t train --threads 2 -c torch:eager+ddp[2],torch:eager+ddp[2,hook=fp16] \\
+    --links 100mbit,200mbit,500mbit,1gbit --predict 300mbit
   photofinish sweep resnet18 -c onnxruntime --latency 20ms --share 99%
 
 \b
@@ -24,8 +26,13 @@ Exit code: as of photofinish race.""")
 @options.environments
 @click.option("--task", "-t", default="infer", show_default=True, metavar="TASK",
               help="infer, or train (forward, loss, backward, update).")
-@click.option("--batch", "-b", "batches", type=options.Batches(), default="1..32", show_default=True, metavar="LIST",
-              help="Samples per step: 1,2,4,8, or 1..32 for each power of two from 1 to 32.")
+@click.option("--batch", "-b", "batches", type=options.Batches(), metavar="LIST",
+              help="Samples per step: 1,2,4,8, or 1..32 for each power of two from 1 to 32. Default: 1..32; with "
+                   "--links the model's own.")
+@click.option("--links", type=options.Links(), default=(), metavar="LIST",
+              help="Sweep over links instead, such as 100mbit,1gbit, that join the processes of each contender that is "
+                   "several; of --task train. They take root (see: photofinish race --link).")
+@options.predict
 @options.latency
 @options.share
 @options.shape
@@ -45,6 +52,8 @@ Exit code: as of photofinish race.""")
 @options.judged
 def command(model: str, contenders: tuple[str, ...], task: str, chosen: "Choice", quiet: bool, **asked: Any) -> int:
     """Time contenders on MODEL at several batches: throughput, time per sample, latency.
+
+    With --links: time per step, and the rate at which two contenders are equally fast.
 
     Says from which batch on a larger one hardly pays, and which is best where answers must come within --latency. Every
     batch is a race of its own (one contender alone may be swept, too); their launches, each of fresh processes, take

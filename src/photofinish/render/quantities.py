@@ -14,6 +14,7 @@ _UNTOLD = "no telling yet"
 
 _DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_SPEEDS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _ENERGIES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 _MINUTE = 60.0
 NO_TELLING = 100.0  # times that the ends of an interval are apart where it says nothing of the figure
@@ -66,6 +67,11 @@ def _energy(value: float) -> str:
     return f"{digits(value / size)} {name}" if value else "0 J"
 
 
+def _speed(value: float) -> str:
+    size, name = _unit(value, _SPEEDS)
+    return f"{digits(value / size)} {name}"
+
+
 def _percent(value: float) -> str:
     decimals = min(2, _decimals(100 * value, 2))
     return f"{100 * value:,.{decimals}f}".removesuffix(".0") + " %"
@@ -92,6 +98,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "difference": _difference,
     "bytes": _bytes,
     "energy": _energy,
+    "speed": _speed,
     "percent": _percent,
     "accuracy": lambda value: f"{100 * value:.1f} %",
     "ratio": _ratio,

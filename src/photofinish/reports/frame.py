@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from photofinish.reports.reading import phase_seconds
 from photofinish.stats.batches import SHARES, Point, curves
+from photofinish.stats.communication import Model
 from photofinish.stats.energy import consumption
 from photofinish.values import Estimate, Result
 
@@ -84,6 +85,16 @@ def batches(results: Sequence[Result], bound: float | None, share: float) -> pan
 
     return pandas.DataFrame([_point(curve.contender, point) for curve in curves(results, bound, share)
                              for point in curve.points])
+
+
+def links(results: Sequence[Result]) -> pandas.DataFrame:
+    """One row per contender and link (its rate in bits a second) of a sweep over links; `held_out` is what the other
+    links predict."""
+    import pandas
+
+    return pandas.DataFrame([{"contender": each.contender, "rate": each.rate, **_three("seconds_per_step", each.step),
+                              **_three("held_out", each.held_out), "inside": each.inside}
+                             for each in Model([result.race for result in results]).measured()])
 
 
 def _point(name: str, point: Point) -> dict[str, Any]:

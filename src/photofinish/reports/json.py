@@ -35,7 +35,7 @@ from photofinish.values import (
 )
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
-           "history", "bisect", "gate", "advise", "factors", "why", "flip")
+           "history", "bisect", "gate", "advise", "factors", "why", "flip", "links")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

@@ -15,9 +15,21 @@ from photofinish.files.datasets import Source
 from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
+from photofinish.runner import links
 from photofinish.runner.course import Course, Entry, Patience, Recorder, threads_of, usable_cores
 from photofinish.store import Store
-from photofinish.values import REGIMES, SERVE, WHOLE, Case, Contender, Progress, Skip, Training
+from photofinish.values import (
+    REGIMES,
+    SERVE,
+    WHOLE,
+    Case,
+    Contender,
+    Link,
+    Progress,
+    Skip,
+    SpellingError,
+    Training,
+)
 from photofinish.weights import Arrays
 
 EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
@@ -163,6 +175,23 @@ def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
                                  f"{entry.home.version}", "race it in the usual version")
 
 
+def link_of(link: Link | str | None) -> Link | None:
+    """As it was spelled. Raises UsageError."""
+    try:
+        return Link.parse(link) if isinstance(link, str) else link
+    except SpellingError as error:
+        raise UsageError(*str(error).split(": ", 1)) from None
+
+
+def check_links(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
+    """Raises UsageError where a case has a link that nobody would use, or that this machine cannot have."""
+    for link in dict.fromkeys(case.link for case in cases if case.link):
+        if all(entry.processes == 1 for entry in entries):
+            raise UsageError(f"a link of {link} joins processes, and each of these contenders is one",
+                             "add one that is several, such as torch:eager+ddp[2]; see: photofinish list contenders")
+        links.check(link)
+
+
 def check_tasks(tasks: Sequence[str]) -> None:
     """Raises UsageError for a task that there is not, or a whole one beside others."""
     if SERVE in tasks:
@@ -231,8 +260,11 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
     folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        link, most = next(iter(cases.values())).link, max((entry.processes for entry in entries), default=1)
+        hosts = stack.enter_context(links.hosts(link, most)) if link else ()
         course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
-                        listener=listener or (lambda progress: None), weights=weights, room=room, least=least)
+                        listener=listener or (lambda progress: None), weights=weights, room=room, least=least,
+                        hosts=hosts)
         stack.callback(course.close)
         yield course
 

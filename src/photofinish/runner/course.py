@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
+from photofinish.runner.links import Host
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import Worker, WorkerFailed, WorkerProcess
 from photofinish.runner.ranks import Ranks, share
@@ -182,6 +183,7 @@ class Course:
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
     resize: bool = False  # whether the rehearsal also tries another batch size
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
+    hosts: tuple[Host, ...] = ()  # of the processes of a contender, where the case has a link
     meter: Meter | None = None  # of energy, where there is one and it is asked for
 
     def __post_init__(self) -> None:
@@ -221,20 +223,26 @@ class Course:
         """Whether there is a race left with contenders enough."""
         return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
-    def start(self, entry: Entry, launch: int, keep_memory: bool = True) -> Worker:
-        """A fresh worker, pinned to the case's cores; of a strategy one for each rank. Raises WorkerFailed."""
+    def start(self, entry: Entry, launch: int, keep_memory: bool = True, linked: bool = True) -> Worker:
+        """A fresh worker, pinned to the case's cores; of a strategy one for each rank, on hosts of their own if they
+        are to be `linked` and the case has a link. Raises WorkerFailed."""
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
             return self._process(entry, place, self._environment(entry, keep_memory))
+        apart = linked and self.hosts and entry.processes > 1
+        hosts: Sequence[Host | None] = self.hosts if apart else [None] * entry.processes
         return Ranks(entry.processes, lambda rank: self._process(
-            entry, f"{place}-rank{rank}", self._environment(entry, keep_memory, rank)),
+            entry, f"{place}-rank{rank}", self._environment(entry, keep_memory, rank), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world)
 
-    def _process(self, entry: Entry, place: str, variables: dict[str, str]) -> WorkerProcess:
+    def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | None = None) -> WorkerProcess:
         mark = mark_of(f"{self.folder.name}-{place}")
         self.watchdog.watch(mark)
-        return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / f"{place}.log", mark,
-                             self.patience.start, self.sign_of_life)
+        command = start.command(entry.home, self.rooms)
+        if host is not None:
+            command, variables = host.command(command), {**variables, **host.variables}
+        return WorkerProcess(command, variables, self.folder / f"{place}.log", mark, self.patience.start,
+                             self.sign_of_life)
 
     def place(self, entry: Entry) -> str:
         """What its files here are called by: its number in the field; of one that is none of the field but proven for
@@ -287,6 +295,7 @@ class Course:
         task = f"--task {self.case.task} " if self.case.task != "train" and load is None else ""
         task += f"--data {shlex.quote(training.data)} --epochs {training.epochs} " if training else ""
         task += "" if load is None else f"--rate {load.rate:g} " if load.rate else f"--clients {load.clients} "
+        task += f"--link {self.case.link.name} " if self.case.link else ""
         size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
         verb = "race" if load is None else "serve"
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,

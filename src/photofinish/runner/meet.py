@@ -14,7 +14,7 @@ from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
-from photofinish.runner.arrange import check_shares, find_entries, left_out, named, open_course
+from photofinish.runner.arrange import check_links, check_shares, find_entries, left_out, named, open_course
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.store import Store
 from photofinish.values import Case, LargestBatch, Progress, Race, Skip
@@ -69,6 +69,7 @@ class Meet:
         Raises UsageError.
         """
         check_shares(self.entries, cases.values())
+        check_links(self.entries, cases.values())
         facts, created = machine.facts(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
         homes = {entry.name: entry.home.record() for entry in self.entries}
         races = {task: Race(f"{self.session}-{task}{ending}", case,

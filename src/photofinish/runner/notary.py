@@ -96,7 +96,7 @@ class Notary:
         known = self.known(entry) if entry.name in self.course.facts else None
         if known is not None:
             return known
-        worker = self.course.start(entry, 0, keep_memory=False)
+        worker = self.course.start(entry, 0, keep_memory=False, linked=False)
         try:
             reply = worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
             self.course.facts[entry.name] = reply["facts"]

@@ -88,7 +88,8 @@ class Rehearsal:
         if self.notary is not None and known is None:
             self.unproven.append(entry.name)
             waiting = sum(self.course.peaks.get(name, 0) for name in self.workers)
-            if self.course.room is None or waiting <= self.course.room:
+            linked = entry.processes > 1 and self.course.hosts  # proofs take many steps, and say nothing of links
+            if not linked and (self.course.room is None or waiting <= self.course.room):
                 return
         self.workers.pop(entry.name).kill()
         if known is not None:
@@ -105,7 +106,7 @@ class Rehearsal:
 
     def _again(self, entry: Entry) -> Worker:
         """A fresh worker for the proof of one whose worker could not wait."""
-        worker = self.workers[entry.name] = self.course.start(entry, 0, keep_memory=False)
+        worker = self.workers[entry.name] = self.course.start(entry, 0, keep_memory=False, linked=False)
         worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
         return worker
 

@@ -27,13 +27,14 @@ from photofinish.study.checks import (
     count,
     fraction,
     fractions,
+    link_of,
     many,
     ratios,
     seconds,
     shape_of,
     text,
 )
-from photofinish.values import REGIMES, WHOLE, Contender, Result
+from photofinish.values import REGIMES, WHOLE, Contender, Link, Result
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -71,6 +72,7 @@ class PlannedRace:
     precision: float = 0.01
     margin: float = 0.02
     day: int | None = None
+    link: Link | None = None
     skip: str = field(default="", compare=False)
     published: float | str | None = field(default=None, compare=False)
 
@@ -78,16 +80,17 @@ class PlannedRace:
     def key(self) -> str:
         """A digest of what is run: a race that was run under it is not run again."""
         told = {name: value for name, value in asdict(self).items()
-                if name not in ("skip", "published") and (name, value) != ("day", None)}
+                if name not in ("skip", "published") and (name, value) not in (("day", None), ("link", None))}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def title(self) -> str:
         size = " x ".join(map(str, self.shape)) if self.shape else ""
         batch = f"batch {self.batch}" if self.batch else ""
+        link = f"links of {self.link}" if self.link else ""
         regime = self.regime if self.regime != "matched" else ""
         day = f"day {self.day}" if self.day else ""
-        told = [self.model, self.data, size, batch, self.device, regime, " and ".join(self.tasks), day]
+        told = [self.model, self.data, size, batch, self.device, regime, link, " and ".join(self.tasks), day]
         return ", ".join(each for each in told if each)
 
 
@@ -141,9 +144,10 @@ class Settled:
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
        "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
-       "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction}
+       "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction,
+       "link": link_of}
 AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(batch_of), "devices": many(text),
-        "regimes": many(choice("regime", REGIMES)), "days": count}
+        "regimes": many(choice("regime", REGIMES)), "links": many(link_of), "days": count}
 GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": text, "regime": text,
@@ -269,13 +273,14 @@ class _Reading:
         axes = (merged["models"], merged.get("inputs", (None,)), merged.get("batches", (None,)),
                 merged.get("devices", (merged.get("device", "cpu"),)),
                 merged.get("regimes", (merged.get("regime", "matched"),)),
+                merged.get("links", (merged.get("link"),)),
                 range(1, merged["days"] + 1) if "days" in merged else (None,))
-        for model, shape, batch, device, regime, day in itertools.product(*axes):
+        for model, shape, batch, device, regime, link, day in itertools.product(*axes):
             at = {"model": model, "input": shape, "batch": batch, "device": device, "regime": regime}
             told = next((each["reason"] for each in exceptions
                          if all(at[key] == value for key, value in each.items() if key != "reason")), "")
             settled = {**fixed, "group": merged["name"], "tasks": merged.get("tasks", ("train",)), "model": model,
-                       "shape": shape, "batch": batch, "device": device, "regime": regime, "day": day}
+                       "shape": shape, "batch": batch, "device": device, "regime": regime, "link": link, "day": day}
             yield PlannedRace(**settled, skip=told or _cannot(model, shape, merged.get("classes"), device),
                               published=_printed(group, model, shape, batch))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from photofinish.errors import UsageError, unknown
-from photofinish.values import MAX
+from photofinish.values import MAX, Link
 
 Where = tuple[Any, ...]  # the tables down to a key: ("races", 0, "scale", "small")
 Reader = Callable[[Any], Any]  # raises ValueError (what it should be) or UsageError (a name that is none)
@@ -117,6 +117,11 @@ def batch_of(value: Any) -> int | str:
         return count(value)
     except ValueError as wrong:
         raise ValueError(f'{wrong}; or "{MAX}", the smallest of the contenders\' largest batches') from None
+
+
+def link_of(value: Any) -> Link:
+    """"100mbit", as --link takes it."""
+    return Link.parse(text(value))
 
 
 def seconds(value: Any) -> float:

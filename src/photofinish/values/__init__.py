@@ -5,6 +5,7 @@ from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training
 from photofinish.values.contender import Contender, SpellingError
 from photofinish.values.json import from_json, to_json
 from photofinish.values.largest import MAX, LargestBatch, Trial
+from photofinish.values.link import Link
 from photofinish.values.parts import Part
 from photofinish.values.profile import Event, Profile, ProfiledStep
 from photofinish.values.progress import Progress
@@ -39,7 +40,7 @@ from photofinish.values.result import (
 
 __all__ = [
     "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
-    "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch", "Load",
+    "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch", "Link", "Load",
     "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race", "Resize",
     "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit", "Trace",
     "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",

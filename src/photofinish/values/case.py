@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
+from photofinish.values.link import Link
+
 SERVE = "serve"  # queries under a load: whoever infers has it, in a race of its own
 WHOLE = ("epoch", "fit")  # tasks that are no step: who trains and infers has them too, and each is a race of its own
 REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
@@ -51,7 +53,8 @@ class Case:
 
     `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
     `units` of what throughput counts (tokens, say). `training` is that of tasks
-    epoch and fit, `load` that of task serve, in which a query is a batch.
+    epoch and fit, `load` that of task serve, in which a query is a batch. `link` joins the hosts of contenders that are
+    several processes; None where these are in touch within this machine.
     """
 
     model: str
@@ -69,3 +72,4 @@ class Case:
     units: float = 1.0
     training: Optional[Training] = None
     load: Optional[Load] = None
+    link: Optional[Link] = None

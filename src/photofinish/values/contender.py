@@ -6,7 +6,7 @@ from typing import Tuple
 
 
 class SpellingError(ValueError):
-    """A contender that cannot be read; the message shows the form."""
+    """A contender, or a link, that cannot be read; the message shows the form."""
 
 
 _CONTENDER = re.compile(r"^(?P<framework>[a-z][a-z0-9_-]*)(@(?P<version>[0-9][^:+\[]*))?(:(?P<mode>[a-z0-9_-]+))?"

@@ -1,12 +1,14 @@
 """How the processes of a strategy find each other: each leaves a note in the folder where they meet, which the others
 wait for."""
 
+import os
 import socket
 import time
 from pathlib import Path
 
 from photofinish.frameworks import Setup
 
+HOST = "PHOTOFINISH_HOST"  # the variable with the address of a process that has a host of its own (runner/links)
 PATIENCE = 600.0  # seconds for another process to come; who is waited for has its own time-out
 
 
@@ -29,7 +31,7 @@ def find(setup: Setup, rank: int) -> str:
 
 
 def own_address() -> str:
-    """On this machine, with a port that was free a moment ago."""
+    """On this machine, or on the link to the others, with a port that was free a moment ago."""
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return "127.0.0.1:{}".format(taken.getsockname()[1])
+        taken.bind((os.environ.get(HOST, "127.0.0.1"), 0))
+        return "{}:{}".format(*taken.getsockname())

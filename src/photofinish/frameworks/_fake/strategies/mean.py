@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Tuple
 import numpy as np
 
 from photofinish.frameworks import Arrays, Setup, part_of
-from photofinish.frameworks._ranks.meeting import find, leave
+from photofinish.frameworks._ranks.meeting import find, leave, own_address
 from photofinish.frameworks.fake import Contestant as Alone
 from photofinish.frameworks.numpy import Pass
 from photofinish.values import TracedStep
@@ -81,12 +81,13 @@ class Circle:
     def __init__(self, setup: Setup) -> None:
         self.others: List[Any] = []
         if setup.rank == 0:
-            listener = Listener(("127.0.0.1", 0))
-            leave(setup, str(listener.address[1]))
+            address = own_address()
+            listener = Listener(_place(address))
+            leave(setup, address)
             arrived = [listener.accept() for _ in range(1, setup.world)]
             self.others = sorted(arrived, key=lambda each: int(each.recv_bytes()))
             return
-        self.leader = Client(("127.0.0.1", int(find(setup, 0))))
+        self.leader = Client(_place(find(setup, 0)))
         self.leader.send_bytes(str(setup.rank).encode())
 
     def gather(self, arrays: Arrays) -> List[Arrays]:
@@ -99,6 +100,11 @@ class Circle:
         for each in self.others:
             each.send_bytes(packed)
         return found
+
+
+def _place(address: str) -> Tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)
 
 
 def _packed(found: List[Arrays]) -> bytes:

@@ -1,0 +1,39 @@
+"""That the processes of a real framework are in touch over the link that joins their hosts."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from photofinish.environments import installed
+from photofinish.runner.arrange import find_entries, make_case, open_course
+from photofinish.store import Store
+from photofinish.values import Link
+
+STEPS = 3
+QUICK = "torch:eager+ddp[2]"  # `make test-environments` tries one of each framework
+ALL = (QUICK, "tensorflow:graph+multiworker[2]", "jax:jit+distributed[2]")
+
+
+@pytest.mark.parametrize("name", ALL if "PHOTOFINISH_STRATEGIES" in os.environ else [QUICK])
+def test_gradients_go_over_the_link(name: str, linked: None, tmp_path: Path) -> None:
+    if name.partition(":")[0] not in {each.framework for each in installed()}:
+        pytest.skip("it is not installed for this Python")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two processes need two cores")
+    graph, case, optimizer = make_case("digits_cnn", 8, None, None, "", "matched", "cpu", 2)
+    case = replace(case, link=Link(1e8))
+    entries, _ = find_entries([name], "cpu")
+    with open_course(Store(tmp_path), {"train": case}, graph, optimizer, entries, lambda *records: None, 0) as course:
+        worker = course.start(entries[0], 1)
+        try:
+            worker.ask("load", 120, **course.load_arguments(entries[0]))
+            worker.ask("build", 120, **course.build_arguments())
+            worker.ask("weights", 120, **course.weights_arguments())
+            before = [host.sent() for host in course.hosts]
+            worker.ask("block", 120, task="train", steps=STEPS)
+            moved = [host.sent() - was for host, was in zip(course.hosts, before)]
+        finally:
+            worker.kill()
+    assert len(moved) == 2 and min(moved) > STEPS * 4 * graph.parameter_count
