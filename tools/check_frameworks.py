@@ -14,7 +14,7 @@ from photofinish.environments.headers import FOLDER, read_header
 
 PACKAGE = FOLDER.parent
 # Files of a part that its frameworks import when they are there themselves.
-LOADED = {"shipped", "pipeline", "model", "exporter", "profile"}
+LOADED = {"shipped", "pipeline", "model", "exporter", "profile", "planted"}
 RANKS = ("rank", "hooks")  # what strategies of a framework have in common
 SHARED = "_common"
 BUILT_ON = {("fake", "numpy")}  # the fake framework runs on the reference

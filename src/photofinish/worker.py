@@ -24,6 +24,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.contestant: Any = None
+        self.planted: Any = None  # the same, where faults were planted in it
         self.engine: Any = None
         self.graph: Any = None
         self.framework = ""
@@ -41,7 +42,7 @@ class Worker:
         self.contestant = cls(frameworks.Setup(**setup))
         if sabotage:
             from photofinish.measure.sabotage import Sabotaged
-            self.contestant = Sabotaged(self.contestant, sabotage)
+            self.planted = self.contestant = Sabotaged(self.contestant, sabotage, framework)
         return {"seconds": imported - begin, "facts": self.contestant.facts()}
 
     def build(self, graph: str, batch: int, optimizer: Optional[Dict[str, Any]]) -> Dict[str, Any]:
@@ -119,6 +120,8 @@ class Worker:
         else:
             self.training = Passes(self.contestant, self.framework, self.graph, self.batch, Path(folder), seed, loop,
                                    options)
+            if self.planted is not None:
+                self.training.pipeline = self.planted.fed(self.training.pipeline)
         return {"seconds": time.perf_counter() - begin}
 
     def epoch(self, number: int) -> Dict[str, Any]:

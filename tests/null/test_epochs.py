@@ -57,6 +57,7 @@ def test_later_epochs_are_compared_and_the_first_stands_apart(result: Result) ->
 def test_all_samples_are_passed_and_the_short_step_is_told(result: Result) -> None:
     assert {each.steps for each in result.race.epochs} == {6}
     assert all(each.last_step is not None and each.last_step > 0 for each in result.race.epochs)
+    assert all(each.waited is not None and each.waited >= (each.first_batch or 0.0) for each in result.race.epochs)
     assert all(each.first_batch is not None and each.validation_accuracy is None for each in result.race.epochs)
 
 

@@ -16,11 +16,12 @@ from photofinish import why_run
 from photofinish.cli import factors, flip
 from photofinish.errors import Stopped
 from photofinish.explain import Explanation, roofline
+from photofinish.explain.causes import LAYER, PLACE, SETTING
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.reports.json import schema
 from photofinish.runner import layers, process
-from photofinish.values import Progress
+from photofinish.values import Contender, Progress
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 PLAIN, SLOW = "fake:steady[node=0.01,noise=0.001]", "fake:steady[node=0.01,noise=0.001,slow=BatchNorm:3]"
@@ -72,11 +73,60 @@ def test_a_planted_cause_is_found_with_its_size_and_read_again(command: Callable
     assert command("report", "last", "--store", "store").code == 0
 
 
+def test_whatever_was_planted_comes_first_with_its_size(tmp_path: Path) -> None:
+    planted = {"step=0.02": (SETTING, "step", "0.02 instead of the default", 0.01 / 3),
+               "copies=2": (PLACE, "copies and layout", "", 2 * 5 * NODE / 3),
+               "float64=Conv:3x6x6": (LAYER, "conv1", "", NODE / 3)}
+    names = [f"fake:steady[node=0.01,noise=0.001,{each}]" for each in planted]
+    found = photofinish.why(MODEL, (*names, "fake:steady[node=0.01,noise=0.001]"), "infer", batch=8, launches=3,
+                            store=tmp_path / "store")
+    expected = {Contender.parse(name).name: each for name, each in zip(names, planted.values())}
+    assert {pair.b for pair in found.comparisons} == expected.keys()
+    for pair in found.comparisons:
+        kind, name, what, size = expected[pair.b]
+        first = pair.causes[0]
+        assert (first.kind, first.name, first.what) == (kind, name, what)
+        assert first.gap.value == pytest.approx(size, rel=0.05) and first.gap.low > 0
+        assert (f"First comes {name}" in plain(report.sentence(pair))) == (kind != LAYER)
+    told = report.as_json(found)
+    jsonschema.validate(told, schema("why"), cls=jsonschema.Draft202012Validator)
+    assert {each["causes"][0]["name"] for each in told["comparisons"]} == {each[1] for each in planted.values()}
+
+
+def test_two_settings_are_told_apart_by_those_who_race_between(tmp_path: Path) -> None:
+    slower = "fake:steady[node=0.012,noise=0.001,step=0.05]"
+    found = photofinish.why(MODEL, (slower, "fake:steady[node=0.01,noise=0.001,step=0.01]"), "infer", batch=8,
+                            launches=3, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert len(found.result.race.contenders) == 4 and found.result.standings[-1].contender == slower
+    assert {block.contender for block in found.result.race.part_blocks} == {pair.a, pair.b}
+    assert [(each.name, each.kind) for each in pair.causes[:2]] == [("step", SETTING), ("node", SETTING)]
+    for cause, size in zip(pair.causes, (0.04 / 3, 5 * 0.002 / 3)):
+        assert cause.gap.value == pytest.approx(size, rel=0.05) and cause.gap.low > 0
+
+
+def test_a_slow_input_pipeline_is_what_epochs_wait_for(command: Callable[..., Any]) -> None:
+    slow = "fake:steady[input=20,noise=0.001,step=0.010]"
+    asked = ("why", MODEL, "--task", "epoch", "--data", "patterns:44", "-b", "8", "--epochs", "4", "--launches", "3",
+             "--json", "-q")
+    told = json.loads(command(*asked, "-c", f"{slow},fake:steady[noise=0.001,step=0.010]").out)
+    jsonschema.validate(told, schema("why"), cls=jsonschema.Draft202012Validator)
+    (pair,) = told["epochs"]
+    assert pair["b"] == slow and [each["name"] for each in pair["causes"]] == ["input wait"]
+    gap = pair["causes"][0]["gap"]
+    assert gap["low"] <= 6 * 0.020 <= gap["high"] and pair["contenders"][1]["waited"]["value"] == pytest.approx(0.12)
+    shown = command("why", "--from", "last", "--html", "why.html")
+    assert shown.code == 0 and "First comes input wait" in shown.out
+    slow = "fake:steady[noise=0.001,step=0.011]"
+    told = json.loads(command(*asked, "-c", f"{slow},fake:steady[noise=0.001,step=0.010]").out)
+    assert [each["name"] for each in told["epochs"][0]["causes"]] == ["step", "training steps"]
+
+
 def test_a_placebo_has_no_cause(tmp_path: Path) -> None:
     same = "fake:steady[node=0.01,noise=0]"
     found = photofinish.why(MODEL, (same, same), "infer", batch=8, launches=2, store=tmp_path / "store")
     (pair,) = found.comparisons
-    assert len(pair.lines) == 5 and not pair.named and found.forward is None
+    assert len(pair.lines) == 5 and not pair.named and not pair.causes and found.forward is None
     assert "No layer is shown to make a difference" in plain(report.sentence(pair))
 
 
@@ -137,6 +187,7 @@ def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
     ((MODEL, "--task", "fit"), "no task to explain is called 'fit'"),
     ((MODEL, "-c", "fake:steady"), "a race needs two contenders"),
     ((MODEL, "-c", "fake:steady,fake:steady+mean[2]", "-b", "8"), "no layer to themselves"),
+    ((MODEL, "-c", "fake:steady,fake:steady", "--epochs", "3"), "explain --task epoch"),
     (("--from", "last"), "no race has been run")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("why", *asked)

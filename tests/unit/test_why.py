@@ -9,14 +9,25 @@ import numpy as np
 import pytest
 
 from photofinish import models
-from photofinish.explain import explain
+from photofinish.explain import causes, explain
 from photofinish.explain.anatomy import Anatomy, anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
 from photofinish.graph import record
 from photofinish.layers import Spec
 from photofinish.reports import why as report
 from photofinish.stats import judge
-from photofinish.values import Block, Case, Certificate, Estimate, Launch, Race
+from photofinish.values import (
+    Block,
+    Case,
+    Certificate,
+    Contender,
+    Estimate,
+    Launch,
+    Profile,
+    ProfiledStep,
+    Race,
+)
+from photofinish.values.profile import COPIES, DISPATCH, IDLE, KERNELS, PLACES
 from photofinish.vocabulary import conv, embedding, linear, relu
 from stats_races import least_by_chance, most_by_chance
 
@@ -62,7 +73,8 @@ def test_layers_that_differ_in_nothing_are_named_in_five_percent_of_races_at_mos
     named = 0
     for _ in range(trials):
         (pair,) = explain(judge(raced(noise, {}))).comparisons
-        named += bool(pair.named)
+        named += bool(pair.causes)
+        assert len(pair.named) == len(pair.causes)
     assert named <= most_by_chance(trials, 0.05)
 
 
@@ -72,11 +84,69 @@ def test_a_planted_cause_comes_first_with_its_size() -> None:
     for _ in range(trials):
         (pair,) = explain(judge(raced(noise, {"relu1": planted}))).comparisons
         line = next(each for each in pair.lines if each.part.name == "relu1")
-        first += pair.named[:1] == (line,) and line.part.count == 2
+        first += pair.named[:1] == (line,) and line.part.count == 2 and pair.causes[0].name == "relu1"
         covered += holds(line.gap, 2 * planted)
         summed += holds(pair.gap, 2 * planted) and holds(pair.rest, 0.0)
     assert first == trials
     assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
+
+
+def test_settings_divide_the_gap_and_leave_what_is_none() -> None:
+    fast, slow = "torch:eager[threads=2]", "torch:eager[copies=3,layout=channels_last,threads=1]"
+    one, other = Contender.parse(fast), Contender.parse(slow)
+    assert causes.differences(one, other) == ("threads", "layout")  # what was planted is to be found
+    steps = {fast: 1.0, "torch:eager[copies=3,threads=2]": 1.5, "torch:eager[copies=3,layout=channels_last,threads=2]":
+             1.75, "torch:eager[copies=3,threads=1]": 2.5, slow: 3.0}
+    racing = {fast, slow, *(each.name for each in causes.between(one, other))}
+    assert steps.keys() <= racing and len(racing) == 8  # the others tell the same of who is the faster
+    found, rest = causes.settings(fast, slow, {name: np.full(2, each) for name, each in steps.items()})
+    assert found[causes.SETTING, "threads"] == pytest.approx([1.125] * 2)
+    assert found[causes.SETTING, "layout"] == pytest.approx([0.375] * 2)
+    assert rest is not None and rest == pytest.approx([0.5, 0.5])
+
+
+def test_settings_that_nobody_tells_apart_are_one_and_a_single_one_is_the_gap() -> None:
+    steps = {"torch:eager": np.ones(2), "torch:eager[layout=channels_last,threads=1]": np.full(2, 3.0),
+             "torch:eager[threads=1]": np.full(2, 2.5), "tensorflow:graph[threads=1]": np.full(2, 4.0)}
+    fast, both, single, _ = steps
+    for slow, name, size in ((both, "layout and threads", 2.0), (single, "threads", 1.5)):
+        lacking = {each: steps[each] for each in (fast, slow)}
+        found, rest = causes.settings(fast, slow, lacking)
+        assert found.keys() == {(causes.SETTING, name)} and found[causes.SETTING, name] == pytest.approx([size] * 2)
+        assert rest is not None and not rest.any()
+    assert causes.between(Contender.parse(fast), Contender.parse(single)) == ()
+    assert [each.name for each in causes.between(*map(Contender.parse, (fast, "tensorflow:graph[threads=1]")))] == [
+        "torch:eager[threads=1]", "tensorflow:graph"]  # of two frameworks what every contender has
+    assert causes.settings(fast, "tensorflow:graph[threads=1]", steps) == ({}, None)
+
+
+def test_what_acts_through_layers_comes_before_them_unless_something_else_is_left() -> None:
+    layer = causes.Cause(causes.LAYER, "conv1", Estimate(3, 2, 4))
+    setting = causes.Cause(causes.SETTING, "threads", Estimate(2, 1, 3))
+    back = causes.Cause(causes.PLACE, "allocation", Estimate(-5, -6, -4))
+    for rest, first in ((None, layer), (Estimate(0.0, 0.0, 0.0), setting), (Estimate(1, -1, 3), setting),
+                        (Estimate(2, 1, 3), layer), (Estimate(1e-5, 1e-6, 1e-4), setting)):
+        ordered = causes.ranked([back, layer, setting], rest, 1e-3)
+        assert ordered[0] == first and ordered[-1] == back
+
+
+def test_places_of_a_step_sum_to_a_plain_one() -> None:
+    race = raced(np.random.default_rng(6), {}, launches=3)
+
+    def profiles(name: str, copying: float, hidden: tuple[str, ...] = ()) -> list[Profile]:
+        where = {**dict.fromkeys(PLACES, 0.0), KERNELS: 2.0, DISPATCH: 1.0, COPIES: copying}
+        step = ProfiledStep(3.0 + copying, where, 3, {})
+        return [Profile(launch, name, "train", (2.6 + copying,), 1.0, 0.0, 0, 0, 0, "a profiler", hidden, (step,))
+                for launch in (1, 2, 3)]
+
+    seen = replace(race, profiles=(*profiles("a", 0.1), *profiles("b", 0.6, ("idle",))))
+    found = causes.places(seen, "a", "b", (1, 2, 3))
+    assert found[causes.PLACE, COPIES] == pytest.approx([0.5] * 3)
+    assert found[causes.PLACE, DISPATCH] == pytest.approx([0.0] * 3)
+    assert not {(causes.PLACE, each) for each in (KERNELS, IDLE)} & found.keys()
+    assert causes.places(replace(seen, profiles=seen.profiles[1:]), "a", "b", (1, 2, 3)) == {}  # a launch lacks it
+    (pair,) = explain(judge(seen)).comparisons
+    assert pair.causes[0].name == COPIES
 
 
 def test_every_layer_takes_what_it_takes_and_the_rest_is_nothing() -> None:

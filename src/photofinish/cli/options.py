@@ -223,6 +223,15 @@ launches = click.option("--launches", type=COUNT, metavar="N",
                         help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
 
 
+data_set = click.option("--data", default="", metavar="NAME[:FOLDER]",
+                        help="Of --task epoch and fit: digits or patterns (patterns:512 for so many), which come "
+                             "along, or on your disk mnist:FOLDER, cifar10:FOLDER, cifar100:FOLDER, folder:FOLDER "
+                             "(FOLDER/train/<class>/, FOLDER/val/<class>/); for models of texts FILE.txt, or FILE.bin "
+                             "of token ids. Default: one that fits a model of images.")
+epochs = click.option("--epochs", type=COUNT, metavar="N",
+                      help="Of --task epoch and fit: of each training. Default: 5 and 10.")
+
+
 def budget(of: str) -> Callable[[Command], Command]:
     return click.option("--budget", type=Duration(), default="5m", show_default=True,
                         help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h.")

@@ -49,13 +49,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.link
 @click.option("--resize", is_flag=True,
               help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")
-@click.option("--data", default="", metavar="NAME[:FOLDER]",
-              help="Of --task epoch and fit: digits or patterns (patterns:512 for so many), which come along, or on "
-                   "your disk mnist:FOLDER, cifar10:FOLDER, cifar100:FOLDER, folder:FOLDER (FOLDER/train/<class>/, "
-                   "FOLDER/val/<class>/); for models of texts FILE.txt, or FILE.bin of token ids. Default: one that "
-                   "fits a model of images.")
-@click.option("--epochs", type=options.COUNT, metavar="N",
-              help="Of --task epoch and fit: of each training. Default: 5 and 10.")
+@options.data_set
+@options.epochs
 @click.option("--target", type=options.Share(), metavar="SHARE",
               help="Of --task fit: the validation accuracy raced for. Default: the data set's own; without one the "
                    "epochs are timed.")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Examples:
   photofinish why resnet18 --contenders torch:eager,tensorflow:graph
   photofinish why mobilenet_v2 --input 3x96x96 --task infer --html why.html
+  photofinish why resnet18 --task epoch --data cifar10:/data --contenders torch:eager,tensorflow:graph
   photofinish why --from last
 
 \b
@@ -23,7 +24,7 @@ Exit code: 0 contenders are compared, 1 none can be, 2 wrong use, 130 interrupte
 @click.argument("model", required=False, default="")
 @options.contenders
 @options.environments
-@click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
+@click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train, infer or epoch.")
 @options.case
 @options.weights
 @options.optimizer
@@ -32,6 +33,8 @@ Exit code: 0 contenders are compared, 1 none can be, 2 wrong use, 130 interrupte
               help="Time for the launches, such as 5m or 1h; two are run in any case.")
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes per contender. Default: 6, if the budget allows.")
+@options.data_set
+@options.epochs
 @click.option("--from", "session", metavar="RACE",
               help="Measure nothing: read it from a race in the store that `why` has run (last, or an id; see: "
                    "photofinish report --list).")
@@ -41,7 +44,8 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
 
     The contenders race on MODEL, each proven to compute the same; then, in the same processes, every distinct layer of
     it is timed alone at its real shapes, forward and in a training step. A layer is named as a cause only if what it
-    adds to the gap is shown not to be zero.
+    adds to the gap is shown not to be zero; so is a setting in which contenders differ, and a place of a step at which
+    nothing computes. Of --task epoch it says whether they wait for batches, or their steps take longer.
     """
     from photofinish import why_run
     from photofinish.cli import present
@@ -59,4 +63,4 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     if interrupted:
         return present.stopped_by_hand("this is what the measurements so far say. See it again: "
                                        "photofinish why --from last")
-    return 0 if found.comparisons else 1
+    return 0 if found.comparisons or found.epochs else 1

@@ -7,8 +7,9 @@ tail is taken for as long as its head (one operation on one value each). Of anot
 what its scaffold takes over the smallest, half of it each. Where the output of a layer has the shape of its input this
 is exact; in a chain of others the halves of one cancel those of the next.
 
-All figures are seconds of one launch, compared launch by launch. Which layers make a difference is decided by
-Student's t over launches, with Holm's procedure over all layers of all pairs.
+All figures are seconds of one launch, compared launch by launch. Which layers make a difference, and which settings and
+places of a step (`explain.causes`), is decided by Student's t over launches, with Holm's procedure over all of them and
+all pairs.
 """
 
 import math
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from photofinish.explain.anatomy import SIMPLEST, axes_of, tiny
-from photofinish.stats import paired, verdict
+from photofinish.explain.causes import LAYER, Candidate, Cause, Decided, decide, found, places, settings
+from photofinish.stats import paired
 from photofinish.stats.paired import mean_interval
 from photofinish.values import Block, Estimate, Part, Race
 
@@ -59,7 +61,8 @@ class Account:
 @dataclass(frozen=True)
 class Comparison:
     """The gap, seconds(b) - seconds(a) of a step, and its parts: lines by what they add to it, most first, then what
-    layers together, the start of a step and the rest add. `lacking` are layers that were not timed in both."""
+    layers together, the start of a step and the rest add. `causes` are the settings, layers and places of a step that
+    are shown to make a difference, the first cause first. `lacking` are layers that were not timed in both."""
 
     a: str
     b: str
@@ -70,6 +73,7 @@ class Comparison:
     start: Estimate
     rest: Estimate
     accounts: tuple[Account, ...]
+    causes: tuple[Cause, ...] = ()
     lacking: tuple[str, ...] = ()
 
     @property
@@ -90,19 +94,13 @@ def compare(race: Race, names: Sequence[str], forward: Race | None = None) -> tu
     launches = sorted(launch.number for launch in race.launches)
     own = {name: _own(race, name, launches) for name in names}
     ahead = {name: {} if forward is None else _own(forward, name, launches) for name in names}
-    pairs = [(names[0], b) for b in names[1:] if launches and WHOLE in own[names[0]] and WHOLE in own[b]]
-    least = {name: LEAST * float(np.mean(each[WHOLE])) for name, each in own.items() if WHOLE in each}
+    steps = {name: _seconds(rounds, launches) for name, rounds in paired.log_steps(race).items()
+             if launches and set(launches) <= rounds.keys()}
     parts = [part for part in race.parts if part.count]
-    timed = {b: [part for part in parts if part.name in own[a] and part.name in own[b]] for a, b in pairs}
-    gaps = [part.count * (own[b][part.name] - own[a][part.name]) for a, b in pairs for part in timed[b]]
-    decided = iter(zip(gaps, verdict.decide_within(gaps, 0.0)) if len(launches) > 1 else [(gap, None) for gap in gaps])
-    found = []
-    for a, b in pairs:
-        lines = [_line(part, own[a], own[b], *next(decided), least[a],
-                       {name: mean_interval(ahead[name][part.name]) for name in (a, b) if part.name in ahead[name]})
-                 for part in timed[b]]
-        found.append(_comparison(a, b, own, timed[b], lines, parts))
-    return tuple(found)
+    pairs = [_Pair(race, own[names[0]], own[b], names[0], b, parts, steps) for b in names[1:]
+             if launches and WHOLE in own[names[0]] and WHOLE in own[b]]
+    return tuple(pair.compared(decided, {name: ahead[name] for name in (pair.a, pair.b)})
+                 for pair, decided in zip(pairs, decide([pair.candidates for pair in pairs])))
 
 
 def own_seconds(race: Race, name: str) -> dict[str, float]:
@@ -150,25 +148,39 @@ def _seconds(rounds: paired.Rounds, launches: Sequence[int]) -> np.ndarray:
     return np.array([math.exp(logs[launch]) for launch in launches])
 
 
-def _line(part: Part, a: Own, b: Own, gap: np.ndarray, decision: verdict.Decision | None, least: float,
-          forward: Mapping[str, Estimate]) -> Line:
-    one, other = a[part.name], b[part.name]
-    told = np.all(one > 0) and np.all(other > 0)
-    ratio = paired.interval(np.log(other) - np.log(one)) if told else None
-    level = paired.POINT if decision is None else 1 - decision.level
-    shown = decision is not None and decision.word != "UNDECIDED" and abs(decision.mean) >= least
-    return Line(part, mean_interval(one), mean_interval(other), ratio, mean_interval(gap, level), shown, forward)
+class _Pair:
+    """Two contenders, and all that may make the gap between them."""
 
+    def __init__(self, race: Race, one: Own, other: Own, a: str, b: str, parts: Sequence[Part],
+                 steps: Mapping[str, np.ndarray]) -> None:
+        self.a, self.b, self.one, self.other, self.parts = a, b, one, other, parts
+        self.timed = [part for part in parts if part.name in one and part.name in other]
+        self.least = LEAST * float(np.mean(one[WHOLE]))
+        moved, self.left = settings(a, b, steps)
+        layers = {(LAYER, part.name): part.count * (other[part.name] - one[part.name]) for part in self.timed}
+        launches = sorted(launch.number for launch in race.launches)
+        self.candidates = {**moved, **layers, **places(race, a, b, launches)}
 
-def _comparison(a: str, b: str, own: Mapping[str, Own], timed: Sequence[Part], lines: Sequence[Line],
-                parts: Sequence[Part]) -> Comparison:
-    series = {name: _account(own[name], timed) for name in (a, b)}
-    gaps = {key: mean_interval(series[b][key] - series[a][key]) for key in series[a]}
-    accounts = tuple(Account(name, **{key: mean_interval(each) for key, each in of.items()})
-                     for name, of in series.items())
-    ordered = tuple(sorted(lines, key=lambda line: -abs(line.gap.value)))
-    return Comparison(a, b, len(own[a][WHOLE]), gaps["step"], ordered, gaps["layers"], gaps["start"], gaps["rest"],
-                      accounts, tuple(part.name for part in parts if part not in timed))
+    def compared(self, decided: Mapping[Candidate, Decided], ahead: Mapping[str, Own]) -> Comparison:
+        series = {name: _account(own, self.timed) for name, own in ((self.a, self.one), (self.b, self.other))}
+        gaps = {key: mean_interval(series[self.b][key] - series[self.a][key]) for key in series[self.a]}
+        accounts = tuple(Account(name, **{key: mean_interval(each) for key, each in of.items()})
+                         for name, of in series.items())
+        lines = [self._line(part, decided[LAYER, part.name],
+                            {name: mean_interval(own[part.name]) for name, own in ahead.items() if part.name in own})
+                 for part in self.timed]
+        ordered = tuple(sorted(lines, key=lambda line: -abs(line.gap.value)))
+        return Comparison(self.a, self.b, len(self.one[WHOLE]), gaps["step"], ordered, gaps["layers"], gaps["start"],
+                          gaps["rest"], accounts,
+                          found(self.a, self.b, decided, self.left, self.least),
+                          tuple(part.name for part in self.parts if part not in self.timed))
+
+    def _line(self, part: Part, decided: Decided, forward: Mapping[str, Estimate]) -> Line:
+        one, other = self.one[part.name], self.other[part.name]
+        told = np.all(one > 0) and np.all(other > 0)
+        ratio = paired.interval(np.log(other) - np.log(one)) if told else None
+        return Line(part, mean_interval(one), mean_interval(other), ratio, decided.gap, decided.shown(self.least),
+                    forward)
 
 
 def _account(own: Own, timed: Sequence[Part]) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photofinish.factors.plan import BATCH, Experiment, Factor, setting
+from photofinish.factors.plan import BATCH, Experiment, Factor
 from photofinish.stats import effects, paired
 from photofinish.stats.effects import Cell
 from photofinish.stats.standings import failure_of, no_certificate
@@ -199,7 +199,7 @@ class _Reading:
     def _movable(self, of: Experiment, slower: Contender, faster: Contender) -> list[int]:
         """The factors that the slower can take from the faster, or that the faster does not have."""
         return [i for i, each in enumerate(of.factors) if each.name != BATCH
-                and setting(slower, each.name) != setting(faster, each.name)]
+                and slower.setting(each.name) != faster.setting(each.name)]
 
     def _expected(self, of: Experiment, row: Sequence[int]) -> np.ndarray:
         return self._spread(of, effects.at(np.array(of.rows), row))
@@ -224,7 +224,7 @@ def _reaches(of: Experiment, contender: Contender) -> bool:
 def _row_of(of: Experiment, contender: Contender) -> tuple[int, ...]:
     """Where a contender stands in an experiment: at its own batch."""
     return of.row(frozenset(i for i, each in enumerate(of.factors)
-                            if each.name != BATCH and setting(contender, each.name) == each.other))
+                            if each.name != BATCH and contender.setting(each.name) == each.other))
 
 
 def _moved(row: tuple[int, ...], which: set[int]) -> tuple[int, ...]:

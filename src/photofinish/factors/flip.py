@@ -9,11 +9,10 @@ from photofinish import environments
 from photofinish.environments import headers
 from photofinish.environments.contenders import NUMBER, WHOLE_NUMBER
 from photofinish.errors import UsageError
-from photofinish.factors.plan import MODE, set_to, setting
 from photofinish.stats import effects, paired
 from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.stats.verdict import ALPHA
-from photofinish.values import Contender, Estimate, Race
+from photofinish.values import MODE, Contender, Estimate, Race
 
 SETTING, BATCH, SIZE = "setting", "batch", "size"
 CONFIRMED, NOT_CONFIRMED = "CONFIRMED", "NOT CONFIRMED"
@@ -96,8 +95,8 @@ def variations(contender: Contender, named: Sequence[str], task: str, device: st
     pairs = [_split(text) for text in named] or list(_listed(contender, task, device))
     found = []
     for name, level in pairs:
-        changed = set_to(contender, name, level)
-        if setting(contender, name) == level:
+        changed = contender.set_to(name, level)
+        if contender.setting(name) == level:
             continue
         try:
             environments.checked(changed.name, device)
@@ -112,7 +111,7 @@ def check_settings(contenders: Sequence[Contender], named: Sequence[str], device
     for text in named:
         if not any(variations(each, [text], "", device) for each in contenders):
             name, level = _split(text)
-            environments.checked(set_to(contenders[0], name, level).name, device)
+            environments.checked(contenders[0].set_to(name, level).name, device)
             raise UsageError(f"both contenders stand at {text}", "name another level")
 
 
@@ -127,7 +126,7 @@ def _listed(contender: Contender, task: str, device: str) -> Iterator[tuple[str,
     info = headers.frameworks()[contender.framework]
     for name, levels in info.options.items():
         if levels and levels not in (WHOLE_NUMBER, NUMBER):
-            own = setting(contender, name) or levels[0]
+            own = contender.setting(name) or levels[0]
             yield from ((name, level) for level in levels if level != own)
     for mode in info.modes_of(contender.version):
         if task in info.tasks_of(mode) and device.partition(":")[0] in info.devices_of(mode) \

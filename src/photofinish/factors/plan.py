@@ -8,11 +8,11 @@ from photofinish import environments
 from photofinish.errors import UsageError
 from photofinish.stats import effects
 from photofinish.stats.effects import Cell
-from photofinish.values import Contender
+from photofinish.values import MODE, Contender
 
 _FACTOR = re.compile(r"(?P<name>[a-z_]+)=(?P<low>[^,\s]+),(?P<high>[^,\s]+)")
 FORM = "write --factor layout=contiguous,channels_last"
-MODE, BATCH = "mode", "batch"
+BATCH = "batch"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Experiment:
         made = self.base
         for factor, sign in zip(self.factors, row):
             if factor.name != BATCH and sign > 0:
-                made = set_to(made, factor.name, factor.other)
+                made = made.set_to(factor.name, factor.other)
         return made
 
     def size(self, row: Sequence[int]) -> int:
@@ -58,21 +58,6 @@ class Experiment:
     def row(self, toggled: frozenset[int] = frozenset()) -> tuple[int, ...]:
         """The row with only these factors (by index) at their other levels."""
         return tuple(1 if i in toggled else -1 for i in range(len(self.factors)))
-
-
-def setting(contender: Contender, name: str) -> str | None:
-    """The level at which a contender stands; None where it does not say."""
-    return contender.mode if name == MODE else dict(contender.options).get(name)
-
-
-def set_to(contender: Contender, name: str, level: str | None) -> Contender:
-    """The contender with one setting at another level; None leaves it out."""
-    if name == MODE:
-        return replace(contender, mode=level or "")
-    options = {key: value for key, value in contender.options if key != name}
-    if level is not None:
-        options[name] = level
-    return replace(contender, options=tuple(sorted(options.items())))
 
 
 def factor(text: str) -> Factor:
@@ -117,7 +102,7 @@ def _differences(contenders: Sequence[Contender], named: set[str]) -> list[Facto
             or len(contenders) < 2:
         return []
     names = dict.fromkeys([MODE, *(key for each in contenders for key, _ in each.options)])
-    levels = {name: (setting(contenders[0], name), setting(contenders[1], name)) for name in names}
+    levels = {name: (contenders[0].setting(name), contenders[1].setting(name)) for name in names}
     return [Factor(name, *pair) for name, pair in levels.items() if pair[0] != pair[1] and name not in named]
 
 
@@ -126,7 +111,7 @@ def _check_known(contenders: Sequence[Contender], factors: Sequence[Factor], dev
     for each in factors:
         if not any(_knows(contender, each, device) for contender in contenders):
             for level in (each.own, each.other):
-                environments.checked(set_to(contenders[0], each.name, level).name, device)
+                environments.checked(contenders[0].set_to(each.name, level).name, device)
 
 
 def _knows(contender: Contender, each: Factor, device: str) -> bool:
@@ -134,7 +119,7 @@ def _knows(contender: Contender, each: Factor, device: str) -> bool:
         return True
     try:
         for level in (each.own, each.other):
-            environments.checked(set_to(contender, each.name, level).name, device)
+            environments.checked(contender.set_to(each.name, level).name, device)
     except UsageError:
         return False
     return True
@@ -145,19 +130,19 @@ def _standing(contender: Contender, factors: Sequence[Factor], device: str) -> C
     for each in factors:
         if each.name == BATCH or not _knows(contender, each, device):
             continue
-        level = setting(contender, each.name)
+        level = contender.setting(each.name)
         if level in (each.own, each.other):
             continue
         if level is not None:
             raise UsageError(f"{contender.name} stands at {each.name}={level}, which is neither {each.own} nor "
                              f"{each.other}", f"write --factor {each.name}={level},{each.other}")
-        contender = set_to(contender, each.name, each.own)
+        contender = contender.set_to(each.name, each.own)
     return contender
 
 
 def _from(contender: Contender, each: Factor) -> Factor:
     """The factor as seen by who may stand at its second level."""
-    if each.name != BATCH and setting(contender, each.name) == each.other:
+    if each.name != BATCH and contender.setting(each.name) == each.other:
         return Factor(each.name, each.other, each.own)
     return each
 
@@ -166,7 +151,7 @@ def _same_but_for(standing: Sequence[Contender], factors: Sequence[Factor]) -> b
     second = standing[1]
     for each in factors:
         if each.name != BATCH:
-            second = set_to(second, each.name, each.own)
+            second = second.set_to(each.name, each.own)
     return second == standing[0]
 
 

@@ -66,6 +66,7 @@ class Contestant(Reference):
         self.node_seconds = float(script.get("node", "0"))
         self.slow, _, times = script.get("slow", "").partition(":")
         self.times = float(times or "1")
+        self.copying = 0.0  # seconds of a step in copies that were planted
         self.sample_seconds = float(script.get("sample", "0"))
         self.compiling = float(script.get("compile", "0"))  # what the first step of a batch size pays on top
         self.compiled: Set[int] = set()

@@ -48,9 +48,9 @@ class Fit:
         contestant.wait(handles[-1])
         seconds, after = clock() - begin, counters()
         losses = [_finite(contestant.read(handle)["loss"]) for handle in handles]
-        return {"seconds": seconds, "steps": len(losses), "first_batch": None, "first_step": first, "last_step": None,
-                "loss": float(np.mean(losses)), "first_losses": losses[:FIRST], "cpu": after.cpu - before.cpu,
-                "wall": after.wall - before.wall, "faults": after.faults - before.faults,
+        return {"seconds": seconds, "steps": len(losses), "first_batch": None, "waited": None, "first_step": first,
+                "last_step": None, "loss": float(np.mean(losses)), "first_losses": losses[:FIRST],
+                "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall, "faults": after.faults - before.faults,
                 "foreign": foreign_share(before, after)}
 
     def look(self, guesses: Optional[Path] = None) -> Dict[str, Any]:

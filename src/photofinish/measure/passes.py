@@ -8,7 +8,7 @@ Options are those that the framework's header names under `pipeline`.
 """
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class Passes:
         if not np.all(np.isfinite(losses)):
             raise NotFinite("a loss is not finite")
         return {"seconds": seconds, "steps": self.steps, "first_batch": told.get("first_batch"),
-                "first_step": told["first_step"], "last_step": told.get("last_step"), "loss": float(np.mean(losses)),
+                "waited": told.get("waited"), "first_step": told["first_step"], "last_step": told.get("last_step"),
+                "loss": float(np.mean(losses)),
                 "first_losses": [], "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
                 "memory": memory_of_children()}
@@ -76,19 +77,22 @@ class Passes:
     def _steps(self) -> Dict[str, Any]:
         """Every batch of the pipeline is stepped on; returns when the last step is done."""
         wait, clock, step = self.contestant.wait, self.contestant.clock, self.pipeline.step
-        last = None
-        begin = clock()
-        batches = iter(self.pipeline.batches())
-        batch = next(batches)
-        first_batch = clock() - begin
-        handles = [step(batch)]
-        wait(handles[0])
-        first = clock() - begin - first_batch
-        for index, batch in enumerate(batches, 2):
-            if self.short and index == self.steps:
+        last: Optional[float] = None
+        handles: List[Any] = []
+        waited: List[float] = []
+        first = 0.0
+        asked = clock()
+        for index, batch in enumerate(self.pipeline.batches(), 1):
+            came = clock()
+            waited.append(came - asked)
+            if self.short and index == self.steps > 1:
                 wait(handles[-1])
                 last = clock()
             handles.append(step(batch))
+            if index == 1:
+                wait(handles[0])
+                first = clock() - came
+            asked = clock()
         wait(handles[-1])
-        return {"handles": handles, "first_batch": first_batch, "first_step": first,
+        return {"handles": handles, "first_batch": waited[0], "waited": sum(waited), "first_step": first,
                 "last_step": None if last is None else clock() - last}

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SAMPLE_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "round", "position", "step", "seconds",
                   "foreign", "repeated")
 EPOCH_COLUMNS = ("race", "model", "task", "contender", "launch", "group", "epoch", "position", "seconds", "foreign",
-                 "steps", "first_batch", "first_step", "last_step", "loss", "accuracy", "validation_seconds",
-                 "validation_loss", "validation_accuracy", "cpu", "faults")
+                 "steps", "first_batch", "waited", "first_step", "last_step", "loss", "accuracy",
+                 "validation_seconds", "validation_loss", "validation_accuracy", "cpu", "faults")
 _TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training", "serve": "latency"}
 
 

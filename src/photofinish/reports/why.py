@@ -9,6 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from photofinish.explain import Explanation
+from photofinish.explain.causes import LAYER, PLACE, SETTING, Cause
+from photofinish.explain.epochs import EpochComparison
 from photofinish.explain.layers import Comparison, Line
 from photofinish.explain.roofline import Roofline
 from photofinish.render.document import (
@@ -42,12 +44,15 @@ FULL_COLOUR = 4.0  # times as long
 def document(explanation: Explanation, brief: bool = False) -> Document:
     """A section for each contender that is compared with the fastest."""
     result, case = explanation.result, explanation.result.race.case
-    sections = [_section(each, brief) for each in explanation.comparisons]
-    said: Text = sentence(explanation.comparisons[0]) if explanation.comparisons else (_nothing(explanation),)
+    sections = [_section(each, brief) for each in explanation.comparisons] or [
+        _of_epochs(each) for each in explanation.epochs]
+    said: Text = (_nothing(explanation),)
+    if explanation.comparisons or explanation.epochs:
+        said = sentence(explanation.comparisons[0]) if explanation.comparisons else _waited(explanation.epochs[0])
     if not sections:
         sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
     notes: list[Block] = [Note(warning, "warning") for warning in attributed(result, result.warnings)]
-    notes.append(Note((_PROOF,)))
+    notes += [Note((_PROOF,))] if explanation.comparisons else []
     if explanation.roofline is not None:
         sections.append(_machine(explanation.roofline))
     rest = (profile.section(explanation.profiles), _next(explanation),
@@ -63,7 +68,7 @@ def _next(explanation: Explanation) -> Section:
     of = [case.model, "--task", case.task, "--batch", str(case.batch), "--threads", str(case.threads)]
     of += ["--input", "x".join(map(str, case.shape))] if case.shape else []
     blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
-                   for each in explanation.comparisons[:1] if each.named
+                   for each in explanation.comparisons[:1] if each.causes
                    for command, more, caption in _PROVING)
     return Section("next", "What would prove a cause", blocks)
 
@@ -86,15 +91,15 @@ def _nothing(explanation: Explanation) -> str:
 
 
 def sentence(comparison: Comparison) -> Text:
-    """Who is faster by how much, and which layers that comes from: only what is shown."""
+    """Who is faster by how much, the first cause, and which layers it comes from: only what is shown."""
     a, b = comparison.accounts
     text: Text = ("A step of ", contender(b.contender), " takes ",
                   Quantity(b.step.value, "duration"), ", one of ", contender(a.contender), " ",
-                  Quantity(a.step.value, "duration"))
+                  Quantity(a.step.value, "duration"), ". ", *_first(comparison))
     named = comparison.named
     if not named:
-        return (*text, ". No layer is shown to make a difference.")
-    text = (*text, f". {_count(len(named))} of {_count(len(comparison.lines)).lower()} distinct layers "
+        return (*text, "No layer is shown to make a difference.")
+    text = (*text, f"{_count(len(named))} of {_count(len(comparison.lines)).lower()} distinct layers "
                    f"{'is' if len(named) == 1 else 'are'} shown to make a difference: ")
     first = [_told(line) for line in named[:FIRST]]
     for i, each in enumerate(first):
@@ -103,6 +108,20 @@ def sentence(comparison: Comparison) -> Text:
         others = sum(line.gap.value for line in named[FIRST:])
         text += ("; the other ", str(len(named) - FIRST), " together ", Quantity(others, "difference"))
     return (*text, ".")
+
+
+def _first(comparison: Comparison | EpochComparison) -> Text:
+    """The first cause, which a layer is told as anyway."""
+    first = next(iter(comparison.causes), None)
+    if first is None or first.kind == LAYER or first.gap.value < 0:
+        return ()
+    return ("First comes ", _named(first, ()), ", which adds ", *_between(first.gap, "duration"), ". ")
+
+
+def _named(cause: Cause, lines: tuple[Line, ...]) -> str:
+    if cause.kind == LAYER:
+        return f"{cause.name} ({_what(next(line.part for line in lines if line.part.name == cause.name))})"
+    return f"{cause.name} ({cause.what})" if cause.what else cause.name
 
 
 def _count(number: int) -> str:
@@ -135,9 +154,8 @@ def _what(part: Part) -> str:
 
 def _section(comparison: Comparison, brief: bool) -> Section:
     a, b = comparison.a, comparison.b
-    tone = "good" if comparison.named else "open"
-    label = f"{len(comparison.named) or 'NO'} LAYER{'' if len(comparison.named) == 1 else 'S'} NAMED"
-    blocks: list[Block] = [Banner(tone, label, sentence(comparison), tuple(_details(comparison))), _sums(comparison)]
+    blocks: list[Block] = [_banner(comparison, sentence(comparison), tuple(_details(comparison))),
+                           *_causes(comparison.causes, comparison.lines, brief), _sums(comparison)]
     if comparison.lacking:
         blocks.append(Note(("Not timed in both: ", ", ".join(comparison.lacking),
                             ". The sums lack them."), "warning"))
@@ -145,6 +163,47 @@ def _section(comparison: Comparison, brief: bool) -> Section:
     blocks += [_picture(comparison), _table(comparison, lines), _seconds(comparison, lines),
                Fold("The layers in full", (_fields(comparison),))]
     return Section(f"why-{b}", f"{a} and {b}", tuple(blocks))
+
+
+def _banner(comparison: Comparison | EpochComparison, said: Text, details: tuple[Text, ...]) -> Banner:
+    causes = len(comparison.causes)
+    label = f"{causes or 'NO'} CAUSE{'' if causes == 1 else 'S'} NAMED"
+    return Banner("good" if causes else "open", label, said, details)
+
+
+def _causes(causes: tuple[Cause, ...], lines: tuple[Line, ...], brief: bool) -> Iterator[Table]:
+    found = causes[:BRIEF] if brief else causes
+    if found:
+        columns = (Column("Cause"), Column("Is"), Column("Adds to the gap", "difference"))
+        rows = tuple((_named(each, lines), _KINDS[each.kind], interval(each.gap)) for each in found)
+        left = len(causes) - len(found)
+        yield Table("causes", columns, rows, "What is shown to make a difference, the first cause first; all of these "
+                    "intervals hold together in 95 % of cases. Settings, layers and places each divide the whole gap: "
+                    "layers and places tell where a setting acts."
+                    + (f" {left} more are in the HTML report and in --csv." if left else ""))
+
+
+_KINDS = {SETTING: "a setting", LAYER: "a layer", PLACE: "a place"}
+
+
+def _waited(comparison: EpochComparison) -> Text:
+    one, other = comparison.accounts
+    text: Text = ("An epoch of ", contender(other.contender), " takes ", Quantity(other.epoch.value, "duration"),
+                  ", one of ", contender(one.contender), " ", Quantity(one.epoch.value, "duration"), ". ",
+                  *_first(comparison))
+    return text if comparison.causes else (*text, "Nothing is shown to make a difference.")
+
+
+def _of_epochs(comparison: EpochComparison) -> Section:
+    columns = (Column("Contender", "contender"), Column("Epoch", "duration"), Column("Waits for batches", "duration"),
+               Column("Steps", "duration"))
+    rows = tuple((contender(each.contender), interval(each.epoch), interval(each.waited), interval(each.steps))
+                 for each in comparison.accounts)
+    table = Table("epochs", columns, rows, "Later epochs. What a loop waits is what it sees itself: an input pipeline "
+                  "that works beside the steps counts as far as it is late. 95 % intervals.")
+    more = ("What the steps take longer is explained by photofinish why --task train.",)
+    return Section(f"why-{comparison.b}", f"{comparison.a} and {comparison.b}",
+                   (_banner(comparison, _waited(comparison), (more,)), *_causes(comparison.causes, (), False), table))
 
 
 def _details(comparison: Comparison) -> Iterator[Text]:
@@ -257,6 +316,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "forward_race": explanation.forward.race.id if explanation.forward else None,
             "model": case.model, "task": case.task, "batch": case.batch,
             "comparisons": [_compared(each) for each in explanation.comparisons],
+            "epochs": [_epochs(each) for each in explanation.epochs],
             "roofline": _roofline(explanation.roofline),
             "profiles": [profile.as_json(each) for each in explanation.profiles]}
 
@@ -275,10 +335,26 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
                             **{name: estimated(getattr(each, name)) for name in ("step", "layers", "start", "rest")}}
                            for each in comparison.accounts],
             "lines": [_line(each) for each in comparison.lines], "lacking": list(comparison.lacking),
+            "causes": _ranked(comparison.causes),
             "named": [each.part.name for each in comparison.named]}
+
+
+def _epochs(comparison: EpochComparison) -> dict[str, Any]:
+    return {"a": comparison.a, "b": comparison.b, "launches": comparison.launches, "gap": estimated(comparison.gap),
+            "causes": _ranked(comparison.causes),
+            "contenders": [{"contender": each.contender, **{name: estimated(getattr(each, name))
+                            for name in ("epoch", "waited", "steps")}} for each in comparison.accounts]}
+
+
+def _ranked(causes: tuple[Cause, ...]) -> list[dict[str, Any]]:
+    return [{"kind": each.kind, "name": each.name, "what": each.what, "gap": _decided(each.gap)} for each in causes]
+
+
+def _decided(gap: Estimate) -> dict[str, Any]:
+    return {**(estimated(gap) or {}), "level": gap.level}
 
 
 def _line(line: Line) -> dict[str, Any]:
     return {**to_json(line.part), "count": line.part.count, "a": estimated(line.a), "b": estimated(line.b),
-            "ratio": estimated(line.ratio), "gap": {**(estimated(line.gap) or {}), "level": line.gap.level},
+            "ratio": estimated(line.ratio), "gap": _decided(line.gap),
             "shown": line.shown, "forward": {name: estimated(each) for name, each in line.forward.items()}}

@@ -78,8 +78,8 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "serve": {**BLOCK, "service": _list(STEP)},
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},
-    "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "first_step": STEP,
-              "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER),
+    "epoch": {"seconds": STEP, "steps": COUNT, "first_batch": _optional(AMOUNT), "waited": _optional(AMOUNT),
+              "first_step": STEP, "last_step": _optional(STEP), "loss": NUMBER, "first_losses": _list(NUMBER),
               "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT)},
     "look": {"validation_seconds": STEP, "validation_loss": NUMBER, "validation_accuracy": SHARE, "accuracy": SHARE},
     "probe": {"probes": _object(

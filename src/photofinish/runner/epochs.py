@@ -23,7 +23,7 @@ from photofinish.values import Epoch, Launch, Progress, Race, SameGuesses, Train
 from photofinish.weights import initial_state
 
 LAUNCHES = 5
-TOLD = ("seconds", "steps", "first_batch", "first_step", "last_step", "loss", "cpu", "faults", "foreign")
+TOLD = ("seconds", "steps", "first_batch", "waited", "first_step", "last_step", "loss", "cpu", "faults", "foreign")
 SEEN = ("accuracy", "validation_seconds", "validation_loss", "validation_accuracy")  # by a look, in task fit
 
 

@@ -2,7 +2,7 @@
 layers too, by the same rounds."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from statistics import median
 
@@ -21,6 +21,7 @@ ROUNDS = 4  # of the model, and of each layer: each of two contenders goes first
 WARM_SECONDS = 0.1  # a process that has run the whole model has little left to warm up
 BLOCK_SECONDS = 0.05
 BATCHES = 1  # drawn anew for each launch: those of all layers together would fill a disk
+TOLD = 10  # layers of which one is told where no more than lines are kept
 PROFILED = 5  # steps, and as many under a profiler, which makes them longer
 PROFILE = "profiler"  # what fails where a look into steps does
 LOST = ("hang", "protocol", "out of memory")  # failures after which a process is not asked again
@@ -28,14 +29,16 @@ LOST = ("hang", "protocol", "out of memory")  # failures after which a process i
 
 class LayerSession(Session):
     """Runs the races of a course in LAUNCHES launches, or in as many as were asked for, or as the budget allows;
-    `graphs` are those of the layers and their scaffolds, by name; the steps that are looked into are of `task`."""
+    `graphs` are those of the layers and their scaffolds, by name; the steps that are looked into are of `task`. Of
+    `whole` only the model is timed."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, launches: int | None,
-                 graphs: Mapping[str, Graph], task: str) -> None:
+                 graphs: Mapping[str, Graph], task: str, whole: Sequence[str] = ()) -> None:
         super().__init__(course, store, races, budget, 0.0, launches)
         self.graphs = graphs
         self.task = task
-        self.broken: set[tuple[str, str]] = set()  # (contender, part) that failed: it is not tried again
+        # (contender, part) that is not timed: one that failed is not tried again.
+        self.broken = {(name, part) for name in whole for part in (*graphs, PROFILE)}
 
     def run(self, rehearse: Callable[[], None]) -> None:
         self.prepare(rehearse)
@@ -75,6 +78,8 @@ class LayerLaunch(LaunchRun):
         order = balanced_order(list(self.graphs), self.number, f"{self.course.seed}/layers")
         for i, self.part in enumerate(order, 1):
             self.title = f"{title}, layer {i} of {len(order)}: {self.part}"
+            if i % TOLD == 1:
+                self.course.listener(Progress("launch", self.title))
             self._ready(entries)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)

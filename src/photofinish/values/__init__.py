@@ -2,7 +2,7 @@
 memory in bytes; nothing here is computed from anything else here."""
 
 from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training
-from photofinish.values.contender import Contender, SpellingError
+from photofinish.values.contender import MODE, Contender, SpellingError
 from photofinish.values.json import from_json, to_json
 from photofinish.values.largest import MAX, LargestBatch, Trial
 from photofinish.values.link import Link
@@ -39,9 +39,9 @@ from photofinish.values.result import (
 )
 
 __all__ = [
-    "MAX", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check", "Consumption",
-    "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch", "Link", "Load",
-    "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race", "Resize",
-    "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit", "Trace",
-    "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "MAX", "MODE", "REGIMES", "SERVE", "WHOLE", "Accuracy", "Agreement", "Block", "Case", "Certificate", "Check",
+    "Consumption", "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch",
+    "Link", "Load", "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race",
+    "Resize", "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit",
+    "Trace", "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
 ]

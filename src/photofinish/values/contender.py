@@ -1,8 +1,10 @@
 """A framework in a mode with settings, and how it is spelled."""
 
 import re
-from dataclasses import dataclass
-from typing import Tuple
+from dataclasses import dataclass, replace
+from typing import Optional, Tuple
+
+MODE = "mode"  # a setting beside the options
 
 
 class SpellingError(ValueError):
@@ -57,6 +59,19 @@ class Contender:
 
     def __str__(self) -> str:
         return self.name
+
+    def setting(self, name: str) -> Optional[str]:
+        """The level at which it stands of an option or of its mode; None where it does not say."""
+        return self.mode if name == MODE else dict(self.options).get(name)
+
+    def set_to(self, name: str, level: Optional[str]) -> "Contender":
+        """The same with one setting at another level; None leaves it out."""
+        if name == MODE:
+            return replace(self, mode=level or "")
+        options = {key: value for key, value in self.options if key != name}
+        if level is not None:
+            options[name] = level
+        return replace(self, options=tuple(sorted(options.items())))
 
 
 def _world(count: str, strategy: str, whole: str) -> int:

@@ -158,8 +158,9 @@ class Epoch:
     `number` counts from 1; `position` is the place among the contenders in that epoch. `seconds` are those of `steps`
     training steps with their batches, `first_step` those of the first of them. `loss` is the mean of their losses,
     `first_losses` those of the first twenty; `accuracy` is of as many training samples as there are validation
-    samples, at the end. In task epoch nothing is validated; there `first_batch` are the seconds until it was there, and
-    `last_step` those of the step on what does not fill a batch. `cpu`, `faults`, `foreign` and `group` are as in Block.
+    samples, at the end. In task epoch nothing is validated; there `first_batch` are the seconds until it was there,
+    `waited` those in which the loop waited for any batch (None in a loop of the framework's own), and `last_step` those
+    of the step on what does not fill a batch. `cpu`, `faults`, `foreign` and `group` are as in Block.
     """
 
     launch: int
@@ -176,6 +177,7 @@ class Epoch:
     validation_accuracy: Optional[float] = None
     first_batch: Optional[float] = None
     last_step: Optional[float] = None
+    waited: Optional[float] = None
     cpu: float = 0.0
     faults: int = 0
     foreign: Optional[float] = None
