@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.paired import Block, Built, Sample, build, compare, main
+from benchmarks.paired import Block, Built, Part, Sample, build, compare, graph_of, main
 
 from photofinish import sensors
 from photofinish.measure.engine import Engine
@@ -21,19 +21,19 @@ LIMIT = 1.01
 
 
 def torch(options: argparse.Namespace) -> Iterator[Sample]:
-    yield from _both("torch", "eager", options)
+    yield from _both("torch:eager", options)
 
 
 def tensorflow(options: argparse.Namespace) -> Iterator[Sample]:
-    yield from _both("tensorflow", "graph", options)
+    yield from _both("tensorflow:graph", options)
 
 
-def _both(framework: str, mode: str, options: argparse.Namespace) -> Iterator[Sample]:
-    built = build(framework, mode, "resnet18", options.size, options.batch)
+def _both(contender: str, options: argparse.Namespace) -> Iterator[Sample]:
+    built = build(contender, graph_of("resnet18", options.size), options.batch)
     with tempfile.TemporaryDirectory() as folder:
         meter = _meter(Path(folder))
         for task in ("train", "infer"):
-            yield compare(f"{framework}:{mode} resnet18 {task}: all probes / none", _probed(built, task, meter),
+            yield compare(f"{contender} resnet18 {task}: all probes / none", _probed(built, task, meter),
                           _silent(built, task), LIMIT, options.blocks, options.seed)
 
 
@@ -75,6 +75,7 @@ def _meter(folder: Path) -> sensors.Meter:
     return sensors.Meter([Scripted(folder)])
 
 
+PARTS = {"torch": Part("torch:eager", torch), "tensorflow": Part("tensorflow:graph", tensorflow)}
+
 if __name__ == "__main__":
-    sys.exit(main("benchmarks.probes", __doc__, {"torch": torch, "tensorflow": tensorflow},
-                  size=64, batch=8, blocks=8))
+    sys.exit(main("benchmarks.probes", __doc__, PARTS, size=64, batch=8, blocks=8))

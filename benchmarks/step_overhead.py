@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.native import tensorflow_batches, tensorflow_step, torch_batches, torch_step
-from benchmarks.paired import Sample, bare, build, compare, main
+from benchmarks.paired import Part, Sample, bare, build, compare, graph_of, main
 
 LIMIT = 1.01
 
 
 def torch(options: argparse.Namespace) -> Iterator[Sample]:
-    built = build("torch", "eager", "resnet18", options.size, options.batch)
+    built = build("torch:eager", graph_of("resnet18", options.size), options.batch)
     model, batches = built.contestant.model, torch_batches(built.batches)
     for task in ("train", "infer"):
         def prepare(task: str = task) -> None:
@@ -26,13 +26,14 @@ def torch(options: argparse.Namespace) -> Iterator[Sample]:
 
 
 def tensorflow(options: argparse.Namespace) -> Iterator[Sample]:
-    built = build("tensorflow", "graph", "resnet18", options.size, options.batch)
+    built = build("tensorflow:graph", graph_of("resnet18", options.size), options.batch)
     model, batches = built.contestant.model, tensorflow_batches(built.batches)
     for task in ("train", "infer"):
         yield compare("tensorflow:graph resnet18 {}: measured / bare loop".format(task), built.measured(task),
                       bare(tensorflow_step(model, task), batches, built.reset), LIMIT, options.blocks, options.seed)
 
 
+PARTS = {"torch": Part("torch:eager", torch), "tensorflow": Part("tensorflow:graph", tensorflow)}
+
 if __name__ == "__main__":
-    sys.exit(main("benchmarks.step_overhead", __doc__, {"torch": torch, "tensorflow": tensorflow},
-                  size=64, batch=8, blocks=8))
+    sys.exit(main("benchmarks.step_overhead", __doc__, PARTS, size=64, batch=8, blocks=8))
