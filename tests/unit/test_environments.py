@@ -1,6 +1,7 @@
 """Framework headers are read without importing anything; contenders are checked against them; each is told where it
 can run."""
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -216,6 +217,21 @@ def test_what_is_installed_runs_in_this_interpreter_in_its_one_version() -> None
 def test_a_framework_without_all_its_packages_is_not_installed() -> None:
     beta = FrameworkInfo("numpy", "Beta", Recipe(">=3.6", ("numpy", "surely-not-installed")), ("graph",), ("cpu",), {})
     assert choice.installed_version(beta) is None
+
+
+def test_a_framework_one_of_whose_packages_cannot_be_found_is_not_installed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the record of that package is left."""
+    beta = FrameworkInfo("numpy", "Beta", Recipe(">=3.6", ("numpy", "ghost-cpu")), ("graph",), ("cpu",), {})
+    record = tmp_path / "ghost_cpu-1.0.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: ghost-cpu\nVersion: 1.0\n")
+    (record / "top_level.txt").write_text("ghost\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert choice.installed_version(beta) is None
+    (tmp_path / "ghost.py").touch()
+    importlib.invalidate_caches()
+    assert choice.installed_version(beta) is not None
 
 
 def test_the_record_of_an_environment_has_exact_versions_and_no_path() -> None:

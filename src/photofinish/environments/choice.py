@@ -193,7 +193,7 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     except ImportError:
         return None
     others = set(framework.packages) - {framework.main}
-    if any(_version(each) is None for each in others):
+    if not all(map(_is_there, others)):
         return None
     return _version(framework.module) or _version(framework.main) or "unknown"
 
@@ -267,6 +267,16 @@ def _is(version: str, wanted: str) -> bool:
 def _source(contender: Contender) -> str:
     """The package whose model the option `build` asks for, "" without it."""
     return dict(contender.options).get("build", "").partition(":")[0]
+
+
+def _is_there(package: str) -> bool:
+    """Whether it is installed, and what it says it is imported as can be found: its record may outlive it."""
+    try:
+        told = importlib.metadata.distribution(package).read_text("top_level.txt")  # some packages have none
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    modules = (told or "").split()
+    return not modules or any(importlib.util.find_spec(each) is not None for each in modules)
 
 
 def _version(package: str) -> str | None:
