@@ -53,6 +53,18 @@ def test_what_drives_native_source_counts(package: Path, file: str) -> None:
     assert touched(package / file, "torch", PLAIN, POOLED) == [True, True]
 
 
+@pytest.mark.parametrize("imported", ["from photofinish.frameworks._torch import extra",
+                                      "from photofinish.frameworks._torch.extra import (\n    FORM,\n)",
+                                      "from photofinish.frameworks._torch import (\n    weights,\n    extra,\n)"])
+def test_what_drives_it_counts_however_it_is_imported(package: Path, imported: str) -> None:
+    extra, main = package / "frameworks/_torch/extra.py", package / "frameworks/torch.py"
+    extra.write_text("FORM = 1\n")
+    assert touched(extra, "torch", PLAIN) == [False]
+    main.write_text(main.read_text() + imported + "\n")
+    forget()
+    assert touched(extra, "torch", PLAIN) == [True]
+
+
 @pytest.mark.parametrize("file", ["frameworks/_torch/pooling.py", "frameworks/_torch/source.py",
                                   "frameworks/_torch/shipped.py", "frameworks/tensorflow.py"])
 def test_how_it_came_to_be_written_does_not(package: Path, file: str) -> None:

@@ -146,12 +146,11 @@ def _imported(wanted: list[str], left_out: frozenset[str]) -> frozenset[str]:
         if path in found or not (PACKAGE / path).exists() or Path(path).stem in left_out:
             continue
         found.add(path)
-        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)(?:\.\w+)+) import (.*)",
+        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)(?:\.\w+)*) import (\([^)]*\)|.*)",
                               (PACKAGE / path).read_text(), re.MULTILINE)
         for module, names in imported:
-            folder = module.replace(".", "/")
-            shared = names.split(", ") if folder == "frameworks/_common" else ()  # whole files, imported by name
-            wanted += [f"{folder}.py", *(f"{folder}/{name}.py" for name in shared)]
+            place = module.replace(".", "/")  # a file, or a folder of which whole files may be imported by name
+            wanted += [f"{place}.py", *(f"{place}/{name}.py" for name in re.findall(r"\w+", names))]
     return frozenset(found)
 
 
