@@ -336,8 +336,7 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
     worker = course.start(entry, 0, keep_memory=False)
     try:
-        reply = worker.ask("load", course.patience.load, **course.load_arguments(entry))
-        course.facts[entry.name] = reply["facts"]
+        course.load(worker, entry)
         tell = lambda text: course.listener(Progress("certify", f"{entry.name}: {text}", entry.name))  # noqa: E731
         return notary.known(entry) or notary.certify(worker, entry, tell)
     finally:

@@ -120,3 +120,15 @@ def test_a_certificate_is_used_again_unless_another_is_asked_for(store: Path) ->
     assert "Proven in an earlier race or verify" in str(api.Outcome([again]))
     assert "Proven in an earlier race or verify" not in str(api.Outcome([anew]))
     assert all(each.passed for each in anew.race.certificates)
+
+
+def test_a_certificate_earned_under_a_switch_of_the_environment_speaks_of_that_switch(
+        store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler told to do something else may compute something else."""
+    monkeypatch.setenv("TORCHINDUCTOR_LAYOUT_OPTIMIZATION", "0")
+    found = race(store, PAIR, PAIR, launches=1)
+    assert not any(each.reused for each in found.race.certificates)
+    assert found.race.versions[PAIR]["environment"] == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
+    monkeypatch.setenv("PATH_OF_NO_CONCERN", "1")
+    again = race(store, PAIR, PAIR, launches=1)
+    assert all(each.reused for each in again.race.certificates)

@@ -15,7 +15,7 @@ from photofinish.models import find
 from photofinish.outcome import Outcome
 from photofinish.render.document import Banner, Calculator, Chart, Document, Note, Table, blocks_of
 from photofinish.render.quantities import plain
-from photofinish.reports import frame, total_time, verdict
+from photofinish.reports import certificate, frame, total_time, verdict
 from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, document
 from photofinish.reports.reading import between
@@ -164,6 +164,16 @@ def test_json_names_phases_without_the_task_and_cold_ones_apart() -> None:
     assert found["name"] == "torch:compile"
     assert found["phases"]["compile_cold"] > found["phases"]["compile"] > 1
     assert found["seconds_per_step"]["low"] < found["seconds_per_step"]["value"] < found["seconds_per_step"]["high"]
+
+
+@pytest.mark.parametrize(("refused", "blames"), [("torch:compile", True), ("torch:eager[layout=channels_last]", False)])
+def test_who_is_certified_in_another_mode_of_the_same_framework_clears_the_model(refused: str, blames: bool) -> None:
+    certificates = [factories.certificate(name, "digest", passed=name != refused) for name in ("torch:eager", refused)]
+    of = RESULTS["decided"]
+    shown = certificate.section(replace(of, race=replace(of.race, certificates=tuple(certificates))))
+    notes = [plain(each.text) for each in shown.blocks if isinstance(each, Note)]
+    assert any(f"{refused} failed" in each for each in notes)
+    assert any("torch:eager is certified: not the model is wrong" in each for each in notes) is blames
 
 
 def test_what_is_no_number_is_null() -> None:

@@ -9,7 +9,7 @@ from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Quantity, Section, Span, Table
 from photofinish.render.quantities import write
 from photofinish.reports.reading import contender, listed, sent
-from photofinish.values import Certificate, Check, Result
+from photofinish.values import Certificate, Check, Contender, Result
 
 
 def section(result: Result) -> Section:
@@ -28,7 +28,8 @@ def section(result: Result) -> Section:
     blocks += [Note((contender(each.contender), f" {_sent(each)} Without that its code is proven as ",
                      contender(each.exact), ".")) for each in certificates if each.gradients]
     if wrong:
-        blocks += [Note((contender(each.contender), " failed: ", *_worst(each)), "warning") for each in wrong]
+        blocks += [Note((contender(each.contender), " failed: ", *_worst(each), *_other_mode(each, certificates)),
+                        "warning") for each in wrong]
     blocks += [differences(each) for each in certificates if each.differences]
     blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
                for each in certificates if each.forward_only]
@@ -70,6 +71,17 @@ def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     where = (" of ", Span(worst.worst, "code")) if worst.worst else ()
     return (worst.group, *where, ": off by ", Quantity(worst.error, "scientific"), " where ",
             Quantity(worst.allowed, "scientific"), " is allowed.")
+
+
+def _other_mode(certificate: Certificate, certificates: Sequence[Certificate]) -> tuple[str | Span, ...]:
+    """Who of its framework shows that the model is not to blame, if anybody does."""
+    of = Contender.parse(certificate.contender)
+    for each in certificates:
+        other = Contender.parse(each.contender)
+        if each.passed and (other.framework, other.version) == (of.framework, of.version) and other.mode != of.mode:
+            return (" ", contender(each.contender), f" is certified: not the model is wrong, but what mode {of.mode} "
+                    "makes of it. That is worth a report to the framework's makers.")
+    return ()
 
 
 def differences(certificate: Certificate) -> Table:

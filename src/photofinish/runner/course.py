@@ -277,6 +277,16 @@ class Course:
         driver = {"driver": entry.driver} if entry.driver else {}
         return {"framework": of.framework, **driver, "setup": setup, "sabotage": planted}
 
+    def load(self, worker: Worker, entry: Entry) -> dict[str, Any]:
+        """Makes the contender in its worker. Its facts are known from then on, and what the user's own environment
+        tells frameworks is one of them: a certificate earned under a switch speaks of that switch. Returns the
+        worker's reply. Raises WorkerFailed."""
+        reply = worker.ask("load", self.patience.load, **self.load_arguments(entry))
+        told = start.switches(os.environ, NOT_INHERITED + tuple(
+            entry.home.framework.environment_with(entry.contender.options)))
+        self.facts[entry.name] = {**reply["facts"], **({"environment": told} if told else {})}
+        return reply
+
     def build_arguments(self, work: Work | None = None) -> dict[str, Any]:
         """Of the model, or of other work. An optimizer is for who trains: inference holds no slots, and may be of a
         single sample."""

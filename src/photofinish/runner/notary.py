@@ -98,8 +98,7 @@ class Notary:
             return known
         worker = self.course.start(entry, 0, keep_memory=False, linked=False)
         try:
-            reply = worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
-            self.course.facts[entry.name] = reply["facts"]
+            self.course.load(worker, entry)
             return self.known(entry) or self.certify(worker, entry, lambda text: say(f"{entry.name}: {text}"))
         finally:
             worker.kill()

@@ -43,7 +43,7 @@ class Prediction:
         course, patience = self.course, self.course.patience
         course.listener(Progress("environment", f"starting {entry.name}", entry.name))
         worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
-        course.facts[entry.name] = worker.ask("load", patience.load, **course.load_arguments(entry))["facts"]
+        course.load(worker, entry)
         built = worker.ask("build", patience.build, **course.build_arguments())
         if built["differences"] and "build" in dict(entry.contender.options):
             raise WorkerFailed("unsupported", "is another model, which cannot take the weights of the graph")

@@ -65,8 +65,7 @@ class Rehearsal:
         self._say(entry, "starting")
         worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
         self._phase(entry, "start", worker.start_seconds, worker.hello)
-        reply = worker.ask("load", patience.load, **course.load_arguments(entry))
-        course.facts[entry.name] = reply["facts"]
+        reply = course.load(worker, entry)
         self._phase(entry, "import", reply["seconds"], reply)
         reply = worker.ask("build", patience.build, **course.build_arguments())
         self._phase(entry, "build", reply["seconds"], reply)
