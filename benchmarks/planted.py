@@ -4,10 +4,10 @@
     python -m benchmarks.planted --store planted --framework tensorflow:graph
 
 Of each: what was planted, what comes first among the causes, its size with its interval, the truth (the same two raced
-again by themselves on fresh launches), and whether the first cause is the planted one with the truth in its interval,
-or no farther from it than both scatter; last a placebo, of which nothing may be named. Sizes are of a step, or of an
-epoch where the input pipeline is slow. What is in the store already is read from it: started again, it goes on where it
-was stopped. Exit code 1 if a cause is not found, or one is named that is none.
+again by themselves on fresh launches), and whether the first cause is the planted one with the truth in its interval
+(of a truth outside, whether it is farther than both scatter); last a placebo, of which nothing may be named. Sizes are
+of a step, or of an epoch where the input pipeline is slow. What is in the store already is read from it: started again, it goes on where it
+was stopped. Exit code 1 if a cause is not found at that size, or one is named that is none.
 
 Where a framework's layers cannot be changed (`frameworks/_<framework>/planted.py` is not there), copies and float64 are
 left out. An interval at 95 % misses the truth once in twenty.
@@ -32,7 +32,7 @@ from photofinish.values import Contender, Estimate, Progress, Race
 from photofinish.values.profile import COPIES, INPUT
 
 SAMPLES, EPOCHS = 1024, 4
-APART = "the truth APART from it"
+INSIDE = "the truth INSIDE its interval"
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,16 @@ def _told(planted: Planted, options: argparse.Namespace) -> bool:
     right = bool(pair.causes) and _is(planted, pair.causes[0], options)
     word = f"IS first, {_agreement(pair.causes[0].gap, truth)}" if right else "IS NOT first"
     print(f"    raced by themselves: {_size(truth)}; the planted one {word}", flush=True)
-    return right and not word.endswith(APART)
+    return right and word.endswith(INSIDE)
 
 
 def _agreement(size: Estimate, truth: Estimate) -> str:
-    """Both were measured: where the truth is outside of the interval, it may lie no farther than it scatters itself."""
+    """The size must hold the truth, which was measured, too: where it does not, whether they are shown to be apart."""
     if size.low <= truth.value <= size.high:
-        return "the truth INSIDE its interval"
+        return INSIDE
     reach = np.hypot(size.high - size.value, truth.high - truth.value)
-    return "the truth outside, NOT SHOWN TO BE APART" if abs(size.value - truth.value) <= reach else APART
+    apart = abs(size.value - truth.value) > reach
+    return f"the truth outside, {'APART' if apart else 'NOT SHOWN TO BE APART'}"
 
 
 def _is(planted: Planted, cause: Cause, options: argparse.Namespace) -> bool:

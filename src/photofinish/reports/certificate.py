@@ -16,7 +16,6 @@ def section(result: Result) -> Section:
     certificates = result.race.certificates
     if not certificates:
         return Section("certificate", "Certificate", (Note(("No certificate was made for this race.",), "warning"),))
-    wrong = [each for each in certificates if not each.passed]
     blocks: list[Block] = [Paragraph((
         "Each contender was given the same weights and batches as the reference (",
         *listed(sorted({each.reference for each in certificates if each.reference} or {"none was needed"})),
@@ -27,9 +26,7 @@ def section(result: Result) -> Section:
                      f"{each.precision}.")) for each in certificates if each.exact and not each.gradients]
     blocks += [Note((contender(each.contender), f" {_sent(each)} Without that its code is proven as ",
                      contender(each.exact), ".")) for each in certificates if each.gradients]
-    if wrong:
-        blocks += [Note((contender(each.contender), " failed: ", *_worst(each), *_other_mode(each, certificates)),
-                        "warning") for each in wrong]
+    blocks += refused(certificates)
     blocks += [differences(each) for each in certificates if each.differences]
     blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
                for each in certificates if each.forward_only]
@@ -41,6 +38,12 @@ def section(result: Result) -> Section:
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
     return Section("certificate", "Certificate", tuple(blocks))
+
+
+def refused(certificates: Sequence[Certificate]) -> list[Note]:
+    """Who failed, by how much, and whether the model can be to blame."""
+    return [Note((contender(each.contender), " failed: ", *_worst(each), *_other_mode(each, certificates)), "warning")
+            for each in certificates if not each.passed]
 
 
 def reused(certificates: Sequence[Certificate]) -> Note:
