@@ -3,11 +3,12 @@
     python -m benchmarks.planted --store planted --launches 6
     python -m benchmarks.planted --store planted --framework tensorflow:graph
 
-Of each: what was planted, what comes first among the causes, its size with its interval, the truth (the same two raced
-again by themselves on fresh launches), and whether the first cause is the planted one with the truth in its interval
-(of a truth outside, whether it is farther than both scatter); last a placebo, of which nothing may be named. Sizes are
-of a step, or of an epoch where the input pipeline is slow. What is in the store already is read from it: started again, it goes on where it
-was stopped. Exit code 1 if a cause is not found at that size, or one is named that is none.
+Of each: what was planted, what comes first among the causes, its size with its interval, the truth (the same two
+raced again by themselves on fresh launches), and whether the first cause is the planted one with the truth in its
+interval (of a truth outside, whether it is farther than both scatter); last a placebo, of which nothing may be named.
+Sizes are of a step, or of an epoch where the input pipeline is slow. What is in the store already is read from it:
+started again, it goes on where it was stopped. Exit code 1 if a cause is not found at that size, or one is named that
+is none.
 
 Where a framework's layers cannot be changed (`frameworks/_<framework>/planted.py` is not there), copies and float64 are
 left out. An interval at 95 % misses the truth once in twenty.
