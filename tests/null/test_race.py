@@ -158,8 +158,28 @@ def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -
         wait_until(lambda: bool(store.sessions()) and len(store.read(store.sessions()[0][2][0]).blocks) > 10)
         os.kill(parent.pid, signal.SIGKILL)
     wait_until(lambda: survivors(tmp_path) == [])
+    wait_until(lambda: bool(store.read(store.sessions()[0][2][0]).failures))
     (result,) = api.load("last", store=tmp_path)
     assert len(result.race.blocks) > 10
+    assert [(each.contender, each.kind) for each in result.race.failures] == [("", "interrupted")]
+    assert "The race: interrupted" in str(api.Outcome([result]))
+
+
+def test_a_watchdog_executes_the_will_of_who_was_killed_and_no_other(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    code = """if True:
+        import os, signal, sys
+        from photofinish.runner.watchdog import Watchdog
+        watchdog = Watchdog()
+        watchdog.will(sys.argv[1], "INSERT INTO settled VALUES (?, ?, ?)", [(sys.argv[2], "", "")])
+        if sys.argv[2] == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        watchdog.close()
+    """
+    for how in ("closed", "killed"):
+        subprocess.run([sys.executable, "-c", code, str(store.path), how], check=False)
+    wait_until(lambda: bool(store.settled()))
+    assert list(store.settled()) == ["killed"]
 
 
 def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ class Model:
             return record(with_objective, inputs)
         except ModelError as error:
             sizes = ", ".join(_times(spec.shape) for spec in inputs.values())
-            raise ModelError("{} with input {}: {}".format(self.name, sizes, error)) from error
+            own = "" if shape is None else "; its own input is {}".format(_times(self.inputs[0][1].shape))
+            raise ModelError("{} with input {}: {}{}".format(self.name, sizes, error, own)) from error
 
     def units(self, graph: Graph) -> float:
         """How many units one sample of the recorded model has."""

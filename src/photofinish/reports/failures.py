@@ -17,7 +17,8 @@ def section(result: Result) -> Section:
 def _blocks(failure: Failure) -> list[Block]:
     where = [f"in {failure.phase.replace('_', ' ')}"] if failure.phase else []
     where += [f"of launch {failure.launch}"] if failure.launch else []
-    text: Text = (contender(failure.contender), ": ", Span(failure.kind, "bad"),
+    who = contender(failure.contender) if failure.contender else "The race"
+    text: Text = (who, ": ", Span(failure.kind, "bad"),
                   (" " + " ".join(where) if where else "") + (f": {failure.message}" if failure.message else "."))
     blocks: list[Block] = [Paragraph(text)]
     if failure.log:

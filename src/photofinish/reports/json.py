@@ -74,6 +74,7 @@ def race(result: Result) -> dict[str, Any]:
         "audit": to_json(raw.audit),
         "warnings": list(result.warnings),
         "skipped": to_json(raw.skipped),
+        "interrupted": next((each.message for each in raw.failures if not each.contender), ""),
         "stragglers": to_json(raw.stragglers),
         "resizes": to_json(raw.resizes),
         "largest_batch": to_json(raw.largest),

@@ -37,7 +37,9 @@ def table(found: Sequence[LargestBatch]) -> Table:
 def _limit(found: Sequence[LargestBatch]) -> str:
     held = " or ".join(dict.fromkeys(_HELD[trial.held] for each in found for trial in each.trials))
     sizes = {each.limit for each in found if each.limit is not None}
-    return f"Limit: {' or '.join(write(size, 'bytes') for size in sizes) + ', by ' if sizes else ''}{held}."
+    above = (" The peak may be above it: it has libraries, too, which count where they were read first."
+             if any(trial.held == "cgroup" for each in found for trial in each.trials) else "")
+    return f"Limit: {' or '.join(write(size, 'bytes') for size in sizes) + ', by ' if sizes else ''}{held}.{above}"
 
 
 def _row(found: LargestBatch) -> tuple[Cell, ...]:

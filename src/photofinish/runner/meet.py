@@ -17,9 +17,10 @@ from photofinish.optimizers import Optimizer
 from photofinish.runner.arrange import check_links, check_shares, find_entries, left_out, named, open_course
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.store import Store
-from photofinish.values import Case, LargestBatch, Progress, Race, Skip
+from photofinish.values import Case, Failure, LargestBatch, Progress, Race, Skip
 from photofinish.weights import Arrays
 
+KILLED = Failure("", "interrupted", "the process that ran it was killed; what had been measured until then is here")
 Listener = Callable[[Progress], None]
 Places = Mapping[str, Path | str] | Sequence[str]
 
@@ -83,12 +84,15 @@ class Meet:
     @contextmanager
     def course(self, races: Mapping[str, Race], graph: Graph, optimizer: Optimizer, weights: Arrays | None,
                room: int | None, name: str = "") -> Iterator[Course]:
-        """The course of those races; progress is told under its `name`, where there are several."""
+        """The course of those races; progress is told under its `name`, where there are several. If this process is
+        killed meanwhile, each of them says so."""
         cases = {task: race.case for task, race in races.items()}
         listener = self.listener if not name else lambda progress: self.listener(
             replace(progress, text=f"{name}: {progress.text}" if progress.text else "", task=name))
         with open_course(self.store, cases, graph, optimizer, self.entries, _recorder(self.store, races), self.seed,
                          listener, self.timeout, weights, room, self.least) as course:
+            for race in races.values():
+                course.watchdog.will(self.store.path.resolve(), *self.store.appending(race.id, "failures", KILLED))
             yield course
 
     def tell_skips(self) -> None:

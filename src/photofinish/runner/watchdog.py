@@ -1,16 +1,20 @@
-"""A process outside the race that outlives nobody: when the parent goes, however it goes, every process
-of its workers is killed.
+"""A process outside the race that outlives it by a moment: when the parent goes, however it goes, every process
+of its workers is killed, and what the parent could no longer write down is written for it.
 
-The parent writes each mark it puts into its workers' environment as a line; when the pipe closes the
-watchdog kills whatever carries one. Marks and not process groups, because compilers start sessions.
+The parent writes lines of JSON: each mark that it puts into its workers' environment, and its will, which it revokes
+when it ends by itself. When the pipe closes the watchdog kills whatever carries a mark and then executes the will.
+Marks and not process groups, because compilers start sessions.
 """
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 MARK = "PHOTOFINISH_MARK"
@@ -65,7 +69,8 @@ def _zombie(pid: int) -> bool:
 
 
 class Watchdog:
-    """Started by the parent before its first worker; `watch(mark)` for each mark."""
+    """Started by the parent before its first worker; `watch(mark)` for each mark, `will(...)` for what it would have
+    written down of its own sudden end."""
 
     def __init__(self) -> None:
         script = str(Path(__file__).resolve())
@@ -73,23 +78,36 @@ class Watchdog:
                                          start_new_session=True, stdout=subprocess.DEVNULL)
 
     def watch(self, mark: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(mark + "\n")
-        self._process.stdin.flush()
+        self._tell(mark=mark)
+
+    def will(self, database: Path, statement: str, rows: Sequence[Sequence[str]]) -> None:
+        """To be executed on that SQLite database, once for each row, if the parent goes before `close`."""
+        self._tell(will=[str(database), statement, rows])
 
     def close(self) -> None:
-        """Ends the watch: whatever is left of the watched processes is killed now."""
+        """Ends the watch: whatever is left of the watched processes is killed now, and no will is executed."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it was killed, too
+            self._tell(revoked=True)
+            self._process.stdin.close()
         self._process.wait()
+
+    def _tell(self, **message: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
 
 
 def main() -> None:
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
-    marks = [line.strip() for line in iter(sys.stdin.readline, "")]
-    if marks:
-        kill_carriers(marks)
+    told = [json.loads(line) for line in iter(sys.stdin.readline, "")]
+    kill_carriers([each["mark"] for each in told if "mark" in each])
+    if any("revoked" in each for each in told):
+        return
+    for database, statement, rows in [each["will"] for each in told if "will" in each]:
+        with closing(sqlite3.connect(database, timeout=30)) as connection, connection:
+            connection.executemany(statement, rows)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ CREATE TABLE IF NOT EXISTS observation (key TEXT PRIMARY KEY, body TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL, reason TEXT NOT NULL);
 """
 FILE = "photofinish.sqlite"
+_APPEND = "INSERT INTO record (race, kind, body) VALUES (?, ?, ?)"
 VERSION = 1
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (?P<name>\w+) (?P<columns>[^;]*)")
 _ELSEWHERE = "choose another folder with --store FOLDER"
@@ -152,9 +153,13 @@ class Store:
 
     def append(self, race: str, kind: str, *records: Any) -> None:
         """Saves records (kind: a field of Race that holds a tuple) in one transaction."""
-        rows = [(race, kind, json.dumps(to_json(record))) for record in records]
+        statement, rows = self.appending(race, kind, *records)
         with self._connection() as connection:
-            connection.executemany("INSERT INTO record (race, kind, body) VALUES (?, ?, ?)", rows)
+            connection.executemany(statement, rows)
+
+    def appending(self, race: str, kind: str, *records: Any) -> tuple[str, list[tuple[str, str, str]]]:
+        """What would save them, for who is to do it in another process: a statement of SQLite and its rows."""
+        return _APPEND, [(race, kind, json.dumps(to_json(record))) for record in records]
 
     def read(self, race: str) -> Race:
         """The race with everything recorded of it. Raises UsageError if there is none of that id."""

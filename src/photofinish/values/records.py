@@ -213,7 +213,8 @@ class WarmUp:
 @dataclass(frozen=True)
 class Failure:
     """What stopped a contender, as a result: kind is "crash", "hang", "out of memory", "nan",
-    "wrong answer", "unsupported", "missing", "protocol" or "interrupted"."""
+    "wrong answer", "unsupported", "missing", "protocol" or "interrupted". One of no contender ("") stopped the whole
+    race."""
 
     contender: str
     kind: str

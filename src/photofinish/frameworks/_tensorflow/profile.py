@@ -33,7 +33,7 @@ RULES = (
     (r"^(Assign(Add|Sub)?VariableOp|Add)(_\d+)?[:/]", OPTIMIZER),  # outside of every layer's scope
     (r"^(KernelAndDeviceFunc::Run:__inference\w*|FunctionRun|BlockUntilReady)$", IDLE),  # for other threads
     (r":(Transpose|ConcatV?2?|Pad\w*|Fill|ZerosLike|Tile|Pack|Unpack|Split\w*|Slice|StridedSlice\w*|_?Mkl\w*ToTf|"
-     r"_MklLayoutConvert|Copy\w*|Snapshot|Assign\w*VariableOp)$", COPIES),
+     r"_MklLayoutConvert|(Deep)?Copy\w*|Snapshot|Assign\w*VariableOp)$", COPIES),
     (r":(ReadVariableOp|VarHandleOp|_?Arg|_?Retval|_?Const|NoOp|Shape\w*|Reshape|Squeeze|ExpandDims|Identity\w*|"
      r"Rank|Size|BroadcastGradientArgs)$", DISPATCH),
     (r"^(Eager|TFE_|ValidateInput|Executor|CpuExecutable|ThunkExecutor|ThreadpoolListener|end: |tf\.|convert_to_|"
