@@ -25,8 +25,10 @@ from photofinish.frameworks import Unsupported, native_source
 from photofinish.frameworks._common.channels_last import native_shape
 from photofinish.graph import Graph
 from photofinish.layers import CTC, BinaryCrossEntropy, SoftmaxCrossEntropy, Spec
+from photofinish.values import Contender
 
 STEPS = 10
+FORMS = {"torch": "torch", "tensorflow": "keras", "jax": "flax"}  # what the contenders of a framework are printed as
 DIGEST = re.compile(r'(# The digest of the graph[^\n]*\n)?GRAPH = "\w+"\n+')
 UNREAD = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
           tokenize.ENDMARKER}
@@ -93,6 +95,13 @@ def program(form: str, title: str, graph: Graph, batch: int) -> str:
 def parallel_ways(form: str) -> tuple[str, ...]:
     """In which a form's programs can be made to train on several devices; () if none is written."""
     return tuple(getattr(importlib.import_module(f"photofinish.frameworks._{form}.script"), "PARALLEL", ()))
+
+
+def way_of(contender: Contender) -> tuple[str, str] | None:
+    """The form and the way in which a contender that is several processes is printed; None if none is written."""
+    form = FORMS.get(contender.framework, "")
+    way = "-".join([contender.strategy, *(value for key, value in contender.options if key == "hook")])
+    return (form, way) if form and way in parallel_ways(form) else None
 
 
 def parallel_program(form: str, title: str, graph: Graph, batch: int, way: str) -> str:

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -48,39 +49,62 @@ def test_it_trains_without_photofinish(form: str, tmp_path: Path) -> None:
     assert "photofinish" not in program.read_text()
 
 
-ON_TWO = {"torch": "ddp", "keras": "mirrored", "flax": "sharded"}
+ON_TWO = [("torch", "ddp"), ("torch", "ddp-fp16"), ("torch", "ddp-powersgd"), ("torch", "zero"), ("torch", "fsdp2"),
+          ("keras", "mirrored"), ("keras", "multiworker"), ("flax", "sharded"), ("flax", "distributed")]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--local-ranks-filter", "0"]
 TWO_LOGICAL = """import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 """
 
 
-@pytest.mark.parametrize("form", HERE)
-def test_on_two_devices_it_learns_as_on_one(form: str, tmp_path: Path) -> None:
-    """Two processes, two logical CPUs of one, two host devices: none is a GPU."""
+def free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("localhost", 0))
+        return int(asked.getsockname()[1])
+
+
+def started(way: str, file: Path) -> list[tuple[list[str], dict[str, str]]]:
+    """The words and variables of each process, the one that is listened to first: two processes, two logical CPUs of
+    one, two host devices. None is a GPU. Of torchrun's, which print into each other's lines, one may speak."""
+    python, addresses = [sys.executable, "-I", str(file)], [f"localhost:{free_port()}" for _ in range(2)]
+    if way == "multiworker":
+        return [(python, {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker",
+                                                                                             "index": rank}})})
+                for rank in range(2)]
+    if way == "distributed":
+        return [([*python, addresses[0], "2", str(rank)], {}) for rank in range(2)]
+    if way == "sharded":
+        return [(python, {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"})]
+    return [(python if way == "mirrored" else [sys.executable, *TORCHRUN, str(file)], {})]
+
+
+@pytest.mark.parametrize(("form", "way"), ON_TWO)
+def test_on_two_devices_it_learns_as_on_one(form: str, way: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(HERE[form]) is None:
         pytest.skip(f"{HERE[form]} is not installed")
     file = tmp_path / "train.py"
-    graph = models.find("digits_cnn").small()
-    text = scripts.parallel_program(form, "digits_cnn", graph, 8, ON_TWO[form])
-    words, variables = [sys.executable, "-I"], {}
-    if form == "keras":
+    text = scripts.parallel_program(form, "digits_cnn", models.find("digits_cnn").small(), 8, way)
+    if way == "mirrored":
         text = TWO_LOGICAL + text.replace("MirroredStrategy()", "MirroredStrategy(['CPU:0', 'CPU:1'])")
-    elif form == "torch":
-        words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-                 "--local-ranks-filter", "0"]  # both at once would print into each other's lines
-    else:
-        variables = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     file.write_text(text)
-    done = subprocess.run([*words, str(file)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "OMP_NUM_THREADS": "1", **variables})
-    assert done.returncode == 0, done.stderr
-    losses = [float(word) for word in done.stdout.split()]
+    with (tmp_path / "log").open("w") as log:
+        running = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True,
+                                    env={**os.environ, "OMP_NUM_THREADS": "1", **variables})
+                   for words, variables in started(way, file)]
+        told = [each.communicate()[0] for each in running]
+    assert not any(each.returncode for each in running), (tmp_path / "log").read_text()
+    losses = [float(line) for line in told[0].splitlines() if not line.startswith("[Gloo]")]  # which has its say there
     assert len(losses) == scripts.STEPS
     assert losses[-1] < losses[0] / 2
 
 
-@pytest.mark.parametrize("form", ON_TWO)
+def test_every_way_that_is_written_is_started_here() -> None:
+    """But for two GPUs."""
+    assert {(form, way) for form in HERE for way in scripts.parallel_ways(form)} == {*ON_TWO, ("torch", "dp")}
+
+
+@pytest.mark.parametrize("form", HERE)
 @pytest.mark.parametrize("name", VARIED)
 def test_several_devices_are_counted_by_what_changes(name: str, form: str) -> None:
     pytest.importorskip("radon", reason="radon is not installed")

@@ -244,7 +244,7 @@ def test_what_several_devices_change_is_a_proxy() -> None:
     (asked,) = claims.chosen(["C23"])
     one = replace(asked, asks={**asked.asks, "models": ["digits_cnn"], "others": ["keras"]})
     seen = programs.observe(one)
-    assert len(seen) == 8 and "lines for torch ddp, " in seen[0].told and "for keras mirrored" in seen[0].told
+    assert len(seen) == 16 and "lines for torch ddp, " in seen[0].told and "for keras mirrored" in seen[0].told
     assert "proxy" in judge(one, (), seen).why
     for holds, word in ((True, "CONFIRMED"), (False, "REFUTED")):
         assert judge(one, (), [replace(each, holds=holds) for each in seen]).word == word

@@ -105,7 +105,12 @@ def test_an_event_never_outlasts_the_one_around_it() -> None:
     ("tensorflow", "KernelAndDeviceFunc::Run:Conv2D", OPERATOR), ("tensorflow", "EagerKernelExecute", DISPATCH),
     ("tensorflow", "transpose_copy_fusion.3", COPIES), ("tensorflow", "broadcast_add_fusion.1", KERNELS),
     ("tensorflow", "wrapped_iota", KERNELS), ("tensorflow", "train_step", DISPATCH),
-    ("tensorflow", "HloPass something new", UNPLACED), ("torch", "something new", UNPLACED)])
+    ("tensorflow", "HloPass something new", UNPLACED), ("torch", "something new", UNPLACED),
+    ("jax", "PjitFunction(train_step)", DISPATCH), ("jax", "convolution.12", KERNELS), ("jax", "ynn_fusion", KERNELS),
+    ("jax", "transpose_copy_fusion.6", COPIES), ("jax", "AllocateOutputBuffersWithInputReuse", ALLOCATION),
+    ("jax", "ThunkExecutor::Execute (wait for completion)", IDLE), ("jax", "backend_compile", COMPILING),
+    ("onnxruntime", "Conv conv1_kernel_time", KERNELS), ("onnxruntime", "Transpose 1_kernel_time", COPIES),
+    ("onnxruntime", "Reshape flatten1_kernel_time", DISPATCH), ("onnxruntime", "model_run", DISPATCH)])
 def test_names_of_real_profilers_have_their_place(framework: str, name: str, place: str) -> None:
     rules = import_module(f"photofinish.frameworks._{framework}.profile").RULES
     assert next((given for pattern, given in rules if re.search(pattern, name)), UNPLACED) == place

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from photofinish import scripts
+from photofinish.reports import code_cost
+from photofinish.stats import judge
 from photofinish.stats.scaling import one_process, scalings, weak_scalings
-from photofinish.values import Block, Case, Certificate, Failure, Race
+from photofinish.values import Block, Case, Certificate, Contender, Failure, Race
 
 ONE, TWO = "torch:eager[threads=1]", "torch:eager+ddp[2,bucket=1,hook=fp16]"
 
@@ -44,3 +47,21 @@ def test_who_failed_or_is_not_proven_in_either_race_scales_in_none() -> None:
     assert weak_scalings([LARGE, replace(SMALL, failures=(Failure(ONE, "crash", "died"),))]) == ()
     assert weak_scalings([LARGE, replace(SMALL, certificates=())]) == ()
     assert len(weak_scalings([LARGE, SMALL, race(32, 4.0, 2.0)])) == 2
+
+
+def test_what_several_cost_in_code_is_counted_for_models_of_the_zoo() -> None:
+    pytest.importorskip("radon", reason="radon is not installed")
+    case = replace(LARGE.case, model="digits_cnn", shape=(1, 8, 8), classes=10)
+    (found,) = code_cost.costs(judge(replace(LARGE, case=case)))
+    assert (found.contender, found.form, found.way) == (TWO, "torch", "ddp-fp16")
+    assert 0 < found.changes.lines < found.alone.lines and found.changes.calls > 0
+    assert "--as torch --parallel ddp-fp16" in str(code_cost.table((found,)))
+    assert code_cost.costs(judge(LARGE)) == ()  # a model that the zoo has no longer
+    assert code_cost.costs(judge(replace(LARGE, case=replace(case, model="./net.py:model")))) == ()
+
+
+@pytest.mark.parametrize(("contender", "way"), [
+    ("torch:eager+zero[2]", ("torch", "zero")), ("tensorflow:graph+multiworker[2]", ("keras", "multiworker")),
+    ("jax:jit+distributed[2]", ("flax", "distributed")), ("jax:jit+shard_map[2]", None), ("torch:eager", None)])
+def test_the_program_of_a_contender_is_known_by_its_strategy(contender: str, way: tuple[str, str] | None) -> None:
+    assert scripts.way_of(Contender.parse(contender)) == way

@@ -100,7 +100,7 @@ def _change(claim: Claim) -> tuple[Observation, ...]:
         asked = {(form, way): asdict(scripts.changes(
             scripts.program(form, name, graph, entry.batch),
             scripts.parallel_program(form, name, graph, entry.batch, way)))
-            for form in (a, *claim.asks["others"]) for way in scripts.parallel_ways(form)}
+            for form in (a, *claim.asks["others"]) for way in scripts.parallel_ways(form) if way in claim.asks["ways"]}
         mine, others = ({key: told for key, told in asked.items() if (key[0] == a) is own} for own in (True, False))
         found += [Observation(name, f"{one[what]} {what} for {' '.join(way)}, {other[what]} for {' '.join(another)}",
                               None if one[what] == other[what] else one[what] < other[what])

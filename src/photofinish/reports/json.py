@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
 from photofinish.environments import TASKS
 from photofinish.render.quantities import plain
-from photofinish.reports import verdict
+from photofinish.reports import code_cost, verdict
 from photofinish.reports.reading import formats, memory_bytes, of_task, phase_seconds
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
@@ -69,6 +70,7 @@ def race(result: Result) -> dict[str, Any]:
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
         "scaling": [scaled(each) for each in scalings(raw)],
         "time_split": [to_json(each) for each in time_splits(raw)],
+        "code_cost": [asdict(each) for each in code_cost.costs(result)],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),

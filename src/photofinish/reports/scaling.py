@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from photofinish.render.document import Block, Column, Note, Paragraph, Section, Span, Table, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, write
+from photofinish.reports import code_cost
 from photofinish.reports.reading import certified, contender, interval, names
 from photofinish.stats.scaling import one_process, scalings, to_race_beside, weak_scalings
 from photofinish.stats.time_split import time_splits
@@ -31,6 +32,8 @@ def section(result: Result) -> Section:
                      contender(to_race_beside(result.race, name)), ", too.")) for name in lonely]
     if splits := time_splits(result.race):
         blocks += [Paragraph((SPLIT,)), _splits(splits)]
+    if code := code_cost.costs(result):
+        blocks.append(code_cost.table(code))
     return Section("scaling", "Scaling", tuple(blocks))
 
 

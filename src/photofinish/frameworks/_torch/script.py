@@ -2,15 +2,35 @@
 
 FEED = "torch.from_numpy({})"
 READ = "loss.item()"
+
+TORCHRUN = "torchrun --nproc-per-node 2 FILE"
+JOIN = (
+    (r"^import torch$", "import torch\nimport torch.distributed as dist"),
+    (r"^batches = \[drawn_batch\(\)\]", "dist.init_process_group(\"gloo\")\n"
+     "rank, world = dist.get_rank(), dist.get_world_size()\n"
+     "batches = [tuple(each[rank::world] for each in drawn_batch())]"),
+    (r"\Z", "dist.destroy_process_group()\n"))
+DDP = JOIN + (
+    (r"^from torch import nn$", "from torch import nn\nfrom torch.nn.parallel import DistributedDataParallel"),
+    (r"^model = Model\(\)$", "model = DistributedDataParallel(Model())"))
+HOOKS = "torch.distributed.algorithms.ddp_comm_hooks"
+HOOKED = r"^model = DistributedDataParallel\(Model\(\)\)$"
 PARALLEL = {
-    "ddp": ("torchrun --nproc-per-node 2 FILE", (
-        (r"^import torch$", "import torch\nimport torch.distributed as dist"),
-        (r"^from torch import nn$", "from torch import nn\nfrom torch.nn.parallel import DistributedDataParallel"),
-        (r"^batches = \[drawn_batch\(\)\]", "dist.init_process_group(\"gloo\")\n"
-         "rank, world = dist.get_rank(), dist.get_world_size()\n"
-         "batches = [tuple(each[rank::world] for each in drawn_batch())]"),
-        (r"^model = Model\(\)$", "model = DistributedDataParallel(Model())"),
-        (r"\Z", "dist.destroy_process_group()\n"))),
+    "ddp": (TORCHRUN, DDP),
+    "ddp-fp16": (TORCHRUN, DDP + (
+        (r"^from torch import nn$", r"\g<0>\nfrom {}.default_hooks import fp16_compress_hook".format(HOOKS)),
+        (HOOKED, r"\g<0>\nmodel.register_comm_hook(None, fp16_compress_hook)"))),
+    "ddp-powersgd": (TORCHRUN, DDP + (
+        (r"^from torch import nn$", r"\g<0>\nfrom {}.powerSGD_hook import PowerSGDState, powerSGD_hook".format(HOOKS)),
+        (HOOKED, r"\g<0>\nmodel.register_comm_hook(PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook)"))),
+    "zero": (TORCHRUN, DDP + (
+        (r"^from torch import nn$", r"\g<0>\nfrom torch.distributed.optim import ZeroRedundancyOptimizer"),
+        (r"^optimizer = (torch\.optim\.\w+)\(model\.parameters\(\), (.*)\)$",
+         r"optimizer = ZeroRedundancyOptimizer(model.parameters(), \1, \2)"))),
+    "fsdp2": (TORCHRUN, JOIN + (
+        (r"^from torch import nn$", "from torch import nn\nfrom torch.distributed.device_mesh import init_device_mesh\n"
+         "from torch.distributed.fsdp import fully_shard"),
+        (r"^model = Model\(\)$", r'\g<0>\nfully_shard(model, mesh=init_device_mesh("cpu", (world,)))'))),
     "dp": ("python FILE, on two GPUs (never run)", (
         (r"^batches = \[drawn_batch\(\)\]", "batches = [tuple(each.cuda() for each in drawn_batch())]"),
         (r"^model = Model\(\)$", "model = nn.DataParallel(Model()).cuda()")))}
