@@ -80,14 +80,17 @@ def test_layers_that_differ_in_nothing_are_named_in_five_percent_of_races_at_mos
 
 def test_a_planted_cause_comes_first_with_its_size() -> None:
     noise, trials, planted = np.random.default_rng(2), 100, 0.0015
-    first = covered = summed = 0
+    first = covered = summed = operations = 0
     for _ in range(trials):
         (pair,) = explain(judge(raced(noise, {"relu1": planted}))).comparisons
+        assert all(each.forward_operation is None for each in pair.accounts)
+        operations += sum(each.operation is not None and holds(each.operation, NODE) for each in pair.accounts)
         line = next(each for each in pair.lines if each.part.name == "relu1")
         first += pair.named[:1] == (line,) and line.part.count == 2 and pair.causes[0].name == "relu1"
         covered += holds(line.gap, 2 * planted)
         summed += holds(pair.gap, 2 * planted) and holds(pair.rest, 0.0)
     assert first == trials
+    assert operations >= least_by_chance(2 * trials, 0.95)
     assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
 
 

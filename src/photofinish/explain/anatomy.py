@@ -4,7 +4,8 @@ A layer stands in a scaffold, because a training step needs something to train o
 gradient the model needs, a learned factor per channel (ChannelScale); behind each output that the model uses, a mean
 over the positions of an image and one learned logit with its loss. What the scaffold takes is timed on its own, for
 each shape (`scaffold`), and for the smallest of each kind of shape (`tiny`) with and without the factor before it, from
-which `explain.layers` knows what to subtract.
+which `explain.layers` knows what to subtract. A chain of operations on one value (CHAIN) tells what any operation costs
+before it has computed anything.
 """
 
 from collections import OrderedDict
@@ -20,12 +21,15 @@ from photofinish.layers import (
     GlobalAveragePool,
     Layer,
     Linear,
+    Sigmoid,
     Spec,
     layer_fields,
 )
 from photofinish.values import Part
 
 SIMPLEST = "C"  # the axes of the scaffold that has one operation before a layer and one behind it
+LINKS = 32
+CHAIN = f"{LINKS} operations on one value"  # in the scaffold of one
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,18 @@ def scaffold(spec: Spec, head: bool = True) -> Graph:
     return record(run, {"input0": _plain(spec)})
 
 
+def chain() -> Graph:
+    """LINKS operations one after another in the smallest scaffold. No compiler makes fewer of them: a sigmoid of a
+    sigmoid is nothing simpler."""
+    def run(tensor: Tensor) -> Tensor:
+        tensor = _head(tensor, 0)
+        for link in range(LINKS):
+            tensor, = apply(Sigmoid(), tensor, name=f"link{link}")
+        return _tail(tensor, 0)
+
+    return record(run, {"input0": _smallest(SIMPLEST)})
+
+
 def _head(tensor: Tensor, i: int) -> Tensor:
     return apply(ChannelScale(), tensor, name=f"factor{i}")[0]
 
@@ -148,6 +164,7 @@ def _plain(spec: Spec) -> Spec:
 
 def _scaffolds(graph: Graph, parts: tuple[Part, ...]) -> Iterator[tuple[str, Graph]]:
     wanted = {name for part in parts for name in (*part.inputs, *part.outputs)}
+    yield CHAIN, chain()
     for axes in sorted({SIMPLEST, *map(axes_of, wanted)}):
         for head in (True, False):
             yield tiny(axes, head), scaffold(_smallest(axes), head and "C" in axes)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photofinish.explain.anatomy import SIMPLEST, axes_of, tiny
+from photofinish.explain.anatomy import CHAIN, LINKS, SIMPLEST, axes_of, tiny
 from photofinish.explain.causes import LAYER, Candidate, Cause, Decided, decide, found, places, settings
 from photofinish.stats import paired
 from photofinish.stats.paired import mean_interval
@@ -26,7 +26,7 @@ from photofinish.values import Block, Estimate, Part, Race
 
 Own = dict[str, np.ndarray]  # {layer, START or WHOLE: seconds of one contender, one figure per launch}
 LEAST = 1e-3  # of the faster step: what adds less is no cause of anything, however surely it is there
-START, WHOLE = "the start of a step", "the whole model"
+START, WHOLE, OPERATION = "the start of a step", "the whole model", "an operation on one value"
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,16 @@ class Line:
 class Account:
     """Where one contender's step goes: `layers` is the sum of its layers, each as often as it stands in the model,
     `start` what a step takes that computes next to nothing, `rest` what is left: less than nothing where layers take
-    less together than one by one."""
+    less together than one by one. `operation` is what one more operation on a single value takes, in the step and,
+    where that was timed beside a training, in inference (`forward_operation`); None where it was not timed."""
 
     contender: str
     step: Estimate
     layers: Estimate
     start: Estimate
     rest: Estimate
+    operation: Estimate | None = None
+    forward_operation: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def _own(race: Race, name: str, launches: Sequence[int]) -> Own:
         return {}
     start = 2 * steps[tiny(SIMPLEST, head=False)] - steps[tiny(SIMPLEST)]
     found = {START: start, **({WHOLE: steps[WHOLE]} if WHOLE in steps else {})}
+    if CHAIN in steps:
+        found[OPERATION] = (steps[CHAIN] - steps[tiny(SIMPLEST)]) / LINKS
     for part in race.parts:
         edges = (*part.inputs, *part.outputs)
         kinds = [tiny(axes_of(edge), head) for edge in edges for head in (True, False)]
@@ -164,7 +169,9 @@ class _Pair:
     def compared(self, decided: Mapping[Candidate, Decided], ahead: Mapping[str, Own]) -> Comparison:
         series = {name: _account(own, self.timed) for name, own in ((self.a, self.one), (self.b, self.other))}
         gaps = {key: mean_interval(series[self.b][key] - series[self.a][key]) for key in series[self.a]}
-        accounts = tuple(Account(name, **{key: mean_interval(each) for key, each in of.items()})
+        own = {self.a: self.one, self.b: self.other}
+        accounts = tuple(Account(name, **{key: mean_interval(each) for key, each in of.items()},
+                                 operation=_operation(own[name]), forward_operation=_operation(ahead[name]))
                          for name, of in series.items())
         lines = [self._line(part, decided[LAYER, part.name],
                             {name: mean_interval(own[part.name]) for name, own in ahead.items() if part.name in own})
@@ -181,6 +188,10 @@ class _Pair:
         ratio = paired.interval(np.log(other) - np.log(one)) if told else None
         return Line(part, mean_interval(one), mean_interval(other), ratio, decided.gap, decided.shown(self.least),
                     forward)
+
+
+def _operation(own: Own) -> Estimate | None:
+    return mean_interval(own[OPERATION]) if OPERATION in own else None
 
 
 def _account(own: Own, timed: Sequence[Part]) -> dict[str, np.ndarray]:

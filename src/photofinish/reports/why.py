@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from photofinish.explain import Explanation
+from photofinish.explain.anatomy import CHAIN
 from photofinish.explain.causes import LAYER, PLACE, SETTING, Cause
 from photofinish.explain.epochs import EpochComparison
 from photofinish.explain.layers import Comparison, Line
@@ -225,13 +226,16 @@ def _share(comparison: Comparison) -> float | None:
 
 def _sums(comparison: Comparison) -> Table:
     columns = (Column("Contender", "contender"), Column("Step", "duration"), Column("Its layers", "duration"),
-               Column("Start of a step", "duration"), Column("The rest", "difference"))
+               Column("Start of a step", "duration"), Column("The rest", "difference"),
+               Column("An operation on one value", "duration"), Column("forward", "duration"))
     rows = tuple((contender(each.contender), interval(each.step), interval(each.layers), interval(each.start),
-                  interval(each.rest)) for each in comparison.accounts)
+                  interval(each.rest), interval(each.operation), interval(each.forward_operation))
+                 for each in comparison.accounts)
     rests = "; that ".join(f"of {each.contender} is {rest_is(each.rest)}" for each in comparison.accounts)
     return Table("sums", columns, rows, "The layers are each as often as they stand in the model, with the update of "
-                 f"their parameters. The start is a step that computes next to nothing. The rest {rests}. 95 % "
-                 "intervals.")
+                 f"their parameters. The start is a step that computes next to nothing. The rest {rests}. An "
+                 f"operation on one value is one of {CHAIN}, in a row: what any operation costs that has next to "
+                 "nothing to compute. 95 % intervals.")
 
 
 def rest_is(rest: Estimate) -> str:
@@ -332,11 +336,14 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
     return {"a": comparison.a, "b": comparison.b, "launches": comparison.launches,
             **{name: estimated(getattr(comparison, name)) for name in ("gap", "layers", "start", "rest")},
             "contenders": [{"contender": each.contender, "rest_is": rest_is(each.rest),
-                            **{name: estimated(getattr(each, name)) for name in ("step", "layers", "start", "rest")}}
+                            **{name: estimated(getattr(each, name)) for name in _ACCOUNT}}
                            for each in comparison.accounts],
             "lines": [_line(each) for each in comparison.lines], "lacking": list(comparison.lacking),
             "causes": _ranked(comparison.causes),
             "named": [each.part.name for each in comparison.named]}
+
+
+_ACCOUNT = ("step", "layers", "start", "rest", "operation", "forward_operation")
 
 
 def _epochs(comparison: EpochComparison) -> dict[str, Any]:

@@ -16,9 +16,10 @@ PROFILER, RULES = _own.PROFILER, _own.RULES
 
 
 def hidden(contestant: Any) -> Sequence[str]:
-    """On TensorFlow no operation has the name of what it is for."""
-    found: Sequence[str] = (ALLOCATION, OPTIMIZER) if contestant.backend == "tensorflow" else _own.hidden(contestant)
-    return found
+    """The optimizer is Keras' own: only an operation of TensorFlow's graphs is called by it."""
+    if contestant.backend == "tensorflow":
+        return (ALLOCATION, OPTIMIZER) if contestant.setup.mode == "jit" else (ALLOCATION,)
+    return tuple(dict.fromkeys([*_own.hidden(contestant), OPTIMIZER]))
 
 
 def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> List[Event]:

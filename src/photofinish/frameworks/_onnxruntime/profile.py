@@ -37,7 +37,7 @@ def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> L
         options.profile_file_prefix = str(Path(folder) / "profile")
         contestant.made = contestant._session(contestant.written(contestant.arrays), options)
         try:
-            origin = contestant.made.get_profiling_start_time_ns()
+            origin = contestant.made.get_profiling_start_time_ns() / 1e9
             step(batches[0])
             taken = [_timed(step, batch, origin) for batch in batches]
         finally:
@@ -46,10 +46,10 @@ def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> L
     return taken + [_event(each) for each in told if each.get("ph") == "X"]
 
 
-def _timed(step: Callable[[Any], None], batch: Any, origin: int) -> Event:
-    begin = time.time_ns()
+def _timed(step: Callable[[Any], None], batch: Any, origin: float) -> Event:
+    begin = time.time()
     step(batch)
-    return Event(STEP, (begin - origin) / 1e9, (time.time_ns() - begin) / 1e9, 0)
+    return Event(STEP, begin - origin, time.time() - begin, 0)
 
 
 def _event(told: Any) -> Event:

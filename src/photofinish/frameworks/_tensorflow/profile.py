@@ -37,7 +37,7 @@ RULES = (
     (r":(ReadVariableOp|VarHandleOp|_?Arg|_?Retval|_?Const|NoOp|Shape\w*|Reshape|Squeeze|ExpandDims|Identity\w*|"
      r"Rank|Size|BroadcastGradientArgs)$", DISPATCH),
     (r"^(Eager|TFE_|ValidateInput|Executor|CpuExecutable|ThunkExecutor|ThreadpoolListener|end: |tf\.|convert_to_|"
-     r"(train_step|infer)$)", DISPATCH),
+     r"(train_step|infer|one_step_on_data)$)", DISPATCH),
     (r":_?\w+$", OPERATOR),
     (r"^ParallelFor$", KERNELS),
     (r"^(copy|transpose|bitcast)[\w.-]*$", COPIES),  # what XLA calls its instructions
