@@ -95,6 +95,8 @@ def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kep
     with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, entries, lambda *records: None, 0) as course:
         variables = [course.start(each, 1) for each in entries]
         assert [courses.KEEP_MEMORY.keys() <= set(each) for each in variables] == kept  # type: ignore[call-overload]
+        back = [course.start(each, 0, keep_memory=False, give_back=True) for each in entries]
+        assert [courses.GIVE_BACK.items() <= each.items() for each in back] == [True, False, False]
         assert all(not course.load_arguments(each)["setup"]["options"] for each in entries)
 
 

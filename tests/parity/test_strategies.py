@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from photofinish import api
+from photofinish import api, models
 from photofinish.environments import frameworks, installed
+from photofinish.stats.time_split import time_splits
 
 TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
@@ -31,3 +32,22 @@ def test_two_compute_what_the_reference_does_with_its_batch_in_two_parts(
     assert {each.contender: each.slices for each in found.certificates} == dict.fromkeys(STRATEGIES[framework], 2)
     compressed = {each.contender: each.gradients for each in found.certificates if each.gradients}
     assert compressed.keys() == {name for name in STRATEGIES[framework] if "hook" in name}
+
+
+@pytest.mark.parametrize("contender", [
+    "torch:eager+ddp[2]", "jax:jit+distributed[2]", "tensorflow:graph+multiworker[2]"])
+def test_each_of_two_tells_when_it_sent_every_gradient(contender: str, tmp_path: Path) -> None:
+    if contender.partition(":")[0] not in HERE:
+        pytest.skip("it is not installed for this Python")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two processes need two cores")
+    (result,) = api.race(f"{TINY}:tiny", [contender, contender], threads=2, batch=8, launches=1, certify=False,
+                         energy=False, seed=1, store=tmp_path)
+    found = time_splits(result.race)
+    assert [(each.contender, each.rank) for each in found] == [
+        (name, rank) for name in (contender, f"{contender}#2") for rank in (0, 1)]
+    gradients = 4 * models.find(f"{TINY}:tiny").graph().parameter_count
+    for each in found:
+        assert gradients <= each.sent <= 2 * gradients  # and running statistics, or the loss
+        assert each.communicating > 0 and 0 < each.computing < each.seconds
+        assert each.overlap <= each.communicating

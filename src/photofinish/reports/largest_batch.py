@@ -28,8 +28,8 @@ def table(found: Sequence[LargestBatch]) -> Table:
                Column("Does not fit", "count"), Column("Peak memory at it", "bytes"), Column("Tried", "count"))
     rows = tuple(_row(each) for each in found)
     loose = [each.contender for each in found if not each.exact]
-    caption = (f"{_limit(found)} Sizes with five significant bits, 3 to 6 % apart, each in a fresh process with the "
-               "default allocator.")
+    caption = (f"{_limit(found)} Sizes with five significant bits, 3 to 6 % apart, each in a fresh process that "
+               "gives back what it frees (as any does with MALLOC_MMAP_THRESHOLD_=131072 in its environment).")
     return Table("largest_batch", columns, rows, caption + (
         f" Not narrowed down to the next size: {', '.join(loose)}." if loose else ""))
 

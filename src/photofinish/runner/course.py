@@ -36,6 +36,8 @@ STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks
 # Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
                "MALLOC_TOP_PAD_": str(256 << 20)}
+# glibc begins so, and raises these as it goes: what it then keeps differs from run to run by a tenth of a process.
+GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": str(128 << 10), "MALLOC_TRIM_THRESHOLD_": str(128 << 10)}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 NOT_INHERITED = start.PYTHON_VARIABLES + start.NODE_VARIABLES + tuple(KEEP_MEMORY) + THREAD_VARIABLES
 
@@ -223,12 +225,15 @@ class Course:
         """Whether there is a race left with contenders enough."""
         return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
-    def start(self, entry: Entry, launch: int, keep_memory: bool = True, linked: bool = True) -> Worker:
+    def start(self, entry: Entry, launch: int, keep_memory: bool = True, linked: bool = True,
+              give_back: bool = False) -> Worker:
         """A fresh worker, pinned to the case's cores; of a strategy one for each rank, on hosts of their own if they
-        are to be `linked` and the case has a link. Raises WorkerFailed."""
+        are to be `linked` and the case has a link. It may be made to `keep_memory` that it frees, or to `give_back` all
+        of it; else that is its allocator's business. Raises WorkerFailed."""
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
-            return self._process(entry, place, self._environment(entry, keep_memory))
+            back = GIVE_BACK if give_back and "allocator" not in dict(entry.contender.options) else {}
+            return self._process(entry, place, {**self._environment(entry, keep_memory), **back})
         apart = linked and self.hosts and entry.processes > 1
         hosts: Sequence[Host | None] = self.hosts if apart else [None] * entry.processes
         return Ranks(entry.processes, lambda rank: self._process(

@@ -19,7 +19,7 @@ from photofinish.measure.engine import RESIZED
 from photofinish.optimizers import Optimizer
 from photofinish.runner import limit
 from photofinish.runner.arrange import open_course
-from photofinish.runner.course import STEP_OF, Course, Entry
+from photofinish.runner.course import GIVE_BACK, STEP_OF, Course, Entry
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Meet
 from photofinish.runner.parcel import adapter_digest
@@ -112,7 +112,7 @@ class Search:
         how = DEVICE
         with ExitStack() as stack:
             try:
-                worker = course.start(entry, 0, keep_memory=False)
+                worker = course.start(entry, 0, keep_memory=False, give_back=True)
                 assert isinstance(worker, WorkerProcess)  # as `Search` sees to
                 stack.callback(worker.kill)
                 if self.size is not None:
@@ -142,5 +142,5 @@ class Search:
         of = replace(entry.contender, copy=1)
         told = [course.graph.digest, adapter_digest(of.framework, course.graph, of.mode, of.options), of.name,
                 entry.home.record(), to_json(replace(course.case, batch=0, model="", task=task)), self.size, RESIZED,
-                machine.cpu_model(Path("/"))]
+                GIVE_BACK, machine.cpu_model(Path("/"))]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

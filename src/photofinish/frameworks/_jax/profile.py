@@ -23,6 +23,7 @@ RULES = (
      r"PythonRefManager|Handle input|\$|<unknown>)", DISPATCH),
     (r"^[a-z][\w-]*(\.\d+)*$", KERNELS),
 )
+COLLECTIVE = r"^(all-(reduce|gather|to-all)|reduce-scatter|collective-)[\w.-]*$"  # of several processes
 
 
 def hidden(contestant: Any) -> Sequence[str]:

@@ -43,6 +43,7 @@ RULES = (
     (r"^(copy|transpose|bitcast)[\w.-]*$", COPIES),  # what XLA calls its instructions
     (r"^\w[\w-]*(\.\d+)+$|^wrapped_|fusion|^(convolution|dot|reduce|custom-call|call|while|rng)[\w-]*$", KERNELS),
 )
+COLLECTIVE = r":(Collective\w+)$"  # of several processes
 
 
 def hidden(contestant: Any) -> Sequence[str]:

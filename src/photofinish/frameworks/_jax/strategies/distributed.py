@@ -1,6 +1,6 @@
 """Data parallel over processes, each with a device of its own, which jax.distributed brings together (over gloo)."""
 
-from typing import Any, Dict, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import jax
 import numpy as np
@@ -8,8 +8,11 @@ from jax.experimental import multihost_utils
 
 from photofinish.frameworks import Arrays, Setup, part_of
 from photofinish.frameworks._flax.source import native_source
+from photofinish.frameworks._jax import profile
 from photofinish.frameworks._jax.rank import Rank
 from photofinish.frameworks._ranks.meeting import find, leave, own_address
+from photofinish.frameworks._ranks.traced import traced
+from photofinish.values import TracedStep
 
 __all__ = ["Contestant", "native_source"]
 
@@ -32,3 +35,7 @@ class Contestant(Rank):
 
     def agreed(self, done: bool) -> bool:
         return bool(multihost_utils.broadcast_one_to_all(np.array(done)))
+
+    def trace(self, step: Callable[[Any], Any], batches: List[Any]) -> List[TracedStep]:
+        """By JAX's profiler: every gradient is sent, and the loss."""
+        return traced(self, profile, step, batches, (self.graph.parameter_count + 1) * self.dtype.itemsize)
