@@ -156,7 +156,8 @@ def _what(part: Part) -> str:
 def _section(comparison: Comparison, brief: bool) -> Section:
     a, b = comparison.a, comparison.b
     blocks: list[Block] = [_banner(comparison, sentence(comparison), tuple(_details(comparison))),
-                           *_causes(comparison.causes, comparison.lines, brief), _sums(comparison)]
+                           *_causes(comparison.causes, comparison.lines, brief), _sums(comparison),
+                           *_overhead(comparison)]
     if comparison.lacking:
         blocks.append(Note(("Not timed in both: ", ", ".join(comparison.lacking),
                             ". The sums lack them."), "warning"))
@@ -226,16 +227,26 @@ def _share(comparison: Comparison) -> float | None:
 
 def _sums(comparison: Comparison) -> Table:
     columns = (Column("Contender", "contender"), Column("Step", "duration"), Column("Its layers", "duration"),
-               Column("Start of a step", "duration"), Column("The rest", "difference"),
-               Column("An operation on one value", "duration"), Column("forward", "duration"))
+               Column("Start of a step", "duration"), Column("The rest", "difference"))
     rows = tuple((contender(each.contender), interval(each.step), interval(each.layers), interval(each.start),
-                  interval(each.rest), interval(each.operation), interval(each.forward_operation))
-                 for each in comparison.accounts)
+                  interval(each.rest)) for each in comparison.accounts)
     rests = "; that ".join(f"of {each.contender} is {rest_is(each.rest)}" for each in comparison.accounts)
     return Table("sums", columns, rows, "The layers are each as often as they stand in the model, with the update of "
-                 f"their parameters. The start is a step that computes next to nothing. The rest {rests}. An "
-                 f"operation on one value is one of {CHAIN}, in a row: what any operation costs that has next to "
-                 "nothing to compute. 95 % intervals.")
+                 f"their parameters. The start is a step that computes next to nothing. The rest {rests}. 95 % "
+                 "intervals.")
+
+
+def _overhead(comparison: Comparison) -> Iterator[Table]:
+    """What an operation costs; none where it was not timed."""
+    found = [each for each in comparison.accounts if each.operation]
+    if found:
+        forward = any(each.forward_operation for each in found)
+        columns = (Column("Contender", "contender"), Column("An operation on one value", "duration"),
+                   *([Column("forward", "duration")] if forward else []))
+        rows = tuple((contender(each.contender), interval(each.operation),
+                      *([interval(each.forward_operation)] if forward else [])) for each in found)
+        yield Table("overhead", columns, rows, f"One of {CHAIN} in a row: what any operation costs that has next to "
+                    "nothing to compute. It is in the time of each layer. 95 % intervals.")
 
 
 def rest_is(rest: Estimate) -> str:
