@@ -110,6 +110,8 @@ def test_an_event_never_outlasts_the_one_around_it() -> None:
     ("jax", "transpose_copy_fusion.6", COPIES), ("jax", "AllocateOutputBuffersWithInputReuse", ALLOCATION),
     ("jax", "ThunkExecutor::Execute (wait for completion)", IDLE), ("jax", "backend_compile", COMPILING),
     ("onnxruntime", "Conv conv1_kernel_time", KERNELS), ("onnxruntime", "Transpose 1_kernel_time", COPIES),
+    ("mxnet", "ImperativeBulk", OPERATOR), ("mxnet", "multi_sgd_mom_update", OPTIMIZER),
+    ("mxnet", "MXInvokeCachedOpEx", DISPATCH), ("mxnet", "MXNDArrayWaitAll", IDLE),
     ("onnxruntime", "Reshape flatten1_kernel_time", DISPATCH), ("onnxruntime", "model_run", DISPATCH)])
 def test_names_of_real_profilers_have_their_place(framework: str, name: str, place: str) -> None:
     rules = import_module(f"photofinish.frameworks._{framework}.profile").RULES

@@ -1,0 +1,1 @@
+"""MXNet's parts that are not Gluon's."""
