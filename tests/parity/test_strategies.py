@@ -41,11 +41,12 @@ def test_each_of_two_tells_when_it_sent_every_gradient(contender: str, tmp_path:
         pytest.skip("it is not installed for this Python")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two processes need two cores")
-    (result,) = api.race(f"{TINY}:tiny", [contender, contender], threads=2, batch=8, launches=1, certify=False,
+    if not contender.startswith("torch:") and "PHOTOFINISH_STRATEGIES" not in os.environ:
+        pytest.skip("make test-environments runs it")
+    (result,) = api.race(f"{TINY}:tiny", [contender, "fake:steady"], threads=2, batch=8, launches=1, certify=False,
                          energy=False, seed=1, store=tmp_path)
     found = time_splits(result.race)
-    assert [(each.contender, each.rank) for each in found] == [
-        (name, rank) for name in (contender, f"{contender}#2") for rank in (0, 1)]
+    assert [(each.contender, each.rank) for each in found] == [(contender, 0), (contender, 1)]
     gradients = 4 * models.find(f"{TINY}:tiny").graph().parameter_count
     for each in found:
         assert gradients <= each.sent <= 2 * gradients  # and running statistics, or the loss
