@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from scipy.stats import ttest_ind
 
 from photofinish import api
+from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.runner.course import Course, Entry
 from photofinish.store import Store
@@ -25,7 +26,7 @@ WARM_UPS, STEPS = 10, 100
 
 def usual_protocol(course: Course, entry: Entry) -> list[float]:
     """Seconds of STEPS steps of a fresh process, after WARM_UPS that nobody looks at."""
-    worker = course.start(entry, 0, keep_memory=False)
+    worker = course.start(entry, 0, memory=AS_IT_LIKES)
     try:
         worker.ask("load", 300, **course.load_arguments(entry))
         worker.ask("build", 300, **course.build_arguments())

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from benchmarks.paired import Part, Sample
 
-from photofinish.environments import Environment, Missing, resolve, start
-from photofinish.runner.course import KEEP_MEMORY, THREAD_VARIABLES
+from photofinish.environments import Environment, Missing, resolve, start, switches
+from photofinish.runner import allocator
 from photofinish.stats import student
 from photofinish.values import Contender, Estimate
 
@@ -88,5 +88,5 @@ def report(module: str, name: str, part: Part, options: argparse.Namespace) -> b
 def variables(home: Environment, cache: str) -> dict[str, str]:
     """Those of a worker in a race, and the way to our own code, which a worker gets in a folder of its own."""
     threads = str(len(os.sched_getaffinity(0)))
-    return {**start.variables(home, os.environ, cache), **KEEP_MEMORY, **dict.fromkeys(THREAD_VARIABLES, threads),
+    return {**start.variables(home, os.environ, cache), **allocator.KEEP, **dict.fromkeys(switches.THREADS, threads),
             "PYTHONPATH": os.pathsep.join([str(HOME / "src"), str(HOME)])}

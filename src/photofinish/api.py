@@ -10,6 +10,7 @@ from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.outcome import LinkSweep, Outcome, Sweep
+from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import (
     check_tasks,
     link_of,
@@ -334,7 +335,7 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:
-    worker = course.start(entry, 0, keep_memory=False)
+    worker = course.start(entry, 0, memory=AS_IT_LIKES)
     try:
         course.load(worker, entry)
         tell = lambda text: course.listener(Progress("certify", f"{entry.name}: {text}", entry.name))  # noqa: E731

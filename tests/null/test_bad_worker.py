@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from photofinish.data import draw_batch
 from photofinish.models import find
 from photofinish.optimizers import SGD, optimizer_json
 from photofinish.runner import process, watchdog
+from photofinish.runner.allocator import KEEP
 from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.predict import Prediction
@@ -90,9 +91,9 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     faults: dict[str, str] = {}
     honest = Course.start
 
-    def start(self: Course, entry: Entry, launch: int, keep_memory: bool = True) -> WorkerProcess:
+    def start(self: Course, entry: Entry, launch: int, memory: Mapping[str, str] = KEEP) -> WorkerProcess:
         if entry.name not in faults:
-            return honest(self, entry, launch, keep_memory)
+            return honest(self, entry, launch, memory)
         fault = faults[entry.name]
         mark = watchdog.mark_of(f"{self.folder.name}-{launch}-{fault}")
         self.watchdog.watch(mark)

@@ -10,6 +10,7 @@ from photofinish.render.document import Table, blocks_of
 from photofinish.reports.json import race as race_object
 from photofinish.reports.json import schema
 from photofinish.reports.race import document
+from photofinish.runner import allocator
 from photofinish.runner import course as courses
 from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.runner.rehearsal import crowd
@@ -94,9 +95,9 @@ def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kep
     graph, case, optimizer = make_case(MODEL, 2, None, None, "", regime, "cpu", 1)
     with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, entries, lambda *records: None, 0) as course:
         variables = [course.start(each, 1) for each in entries]
-        assert [courses.KEEP_MEMORY.keys() <= set(each) for each in variables] == kept  # type: ignore[call-overload]
-        back = [course.start(each, 0, keep_memory=False, give_back=True) for each in entries]
-        assert [courses.GIVE_BACK.items() <= each.items() for each in back] == [True, False, False]
+        assert [allocator.KEEP.keys() <= set(each) for each in variables] == kept  # type: ignore[call-overload]
+        back = [course.start(each, 0, memory=allocator.GIVE_BACK) for each in entries]
+        assert [allocator.GIVE_BACK.items() <= each.items() for each in back] == [True, False, False]
         assert all(not course.load_arguments(each)["setup"]["options"] for each in entries)
 
 

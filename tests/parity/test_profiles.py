@@ -17,7 +17,7 @@ STEPS = 3
 
 @pytest.mark.parametrize(("contender", "task"), [
     ("torch:eager", "train"), ("tensorflow:graph", "train"), ("tensorflow:xla", "train"), ("jax:jit", "train"),
-    ("jax:plain", "infer"), ("onnxruntime:default", "infer")])
+    ("jax:plain", "infer"), ("onnxruntime:default", "infer"), ("openvino:default", "infer")])
 def test_nearly_all_of_a_step_has_its_place(contender: str, task: str) -> None:
     framework, _, mode = contender.partition(":")
     pytest.importorskip(framework, reason=f"{framework} is not installed")

@@ -165,6 +165,8 @@ def test_all_stands_for_everybody_who_races() -> None:
     ("alpha:eager[layout]", ["option=value"]),
     ("alpha:eager[layout=contiguous", ["is not a contender", "framework:mode"]),
     ("beta[any=1]", ["option of beta", "threads"]),
+    ("beta[OMP_NUM_THREADS=1]", ["set by the race", "threads=1"]),
+    ("beta[HOME=/x]", ["option of beta"]),
     ("alpha@2.x:eager", ["'2.x' is not a version"]),
 ])
 def test_wrong_contenders_are_told_the_nearest_right_one(text: str, said: list[str]) -> None:

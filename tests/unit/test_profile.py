@@ -80,6 +80,13 @@ def test_what_lies_outside_of_steps_counts_nowhere() -> None:
     assert (first.kernels, second.kernels) == (1, 0)  # where they began
 
 
+def test_kernels_that_do_the_work_of_several_operations_are_counted_apart() -> None:
+    events = [Event(STEP, 0.0, 9.0, 1), Event("op one+two", 1.0, 2.0, 1), Event("op one", 4.0, 1.0, 1),
+              Event("call one+two", 6.0, 1.0, 1), Event("op one+two", 9.5, 1.0, 1)]
+    (found,) = placed(events, RULES, r"\w\+\w")
+    assert (found.kernels, found.fused) == (2, 1) and placed(events, RULES)[0].fused is None
+
+
 def test_steps_may_follow_each_other_without_a_gap_and_within_the_rounding_of_their_clock() -> None:
     events = [Event(STEP, 0.0, 1.0 + 1e-12, 1), Event("kernel", 0.5, 0.5 + 1e-12, 1), Event(STEP, 1.0, 1.0, 1)]
     first, second = placed(events, RULES)
@@ -120,7 +127,7 @@ def test_names_of_real_profilers_have_their_place(framework: str, name: str, pla
 
 def looked(launch: int, kernels: float, hidden: tuple[str, ...] = (IDLE,)) -> Profile:
     where = {**dict.fromkeys(PLACES, 0.0), KERNELS: kernels, DISPATCH: 0.9 - kernels, UNPLACED: 0.1}
-    steps = (ProfiledStep(1.0, where, 30, {"a": 0.06, "b": 0.04}), ProfiledStep(1.0, where, 40, {"b": 0.1}))
+    steps = (ProfiledStep(1.0, where, 30, {"a": 0.06, "b": 0.04}, 4), ProfiledStep(1.0, where, 40, {"b": 0.1}, 6))
     return Profile(launch, "a", "train", (0.8, 0.9), 1.7, 0.17, 20, 4, 2, "a profiler", hidden, steps)
 
 
@@ -133,7 +140,8 @@ def test_shares_are_means_over_launches_and_what_is_hidden_has_none() -> None:
     assert share is not None and share.value == pytest.approx(0.5) and share.low < 0.4 < 0.6 < share.high
     assert a.shares[IDLE] is None and a.placed == pytest.approx(0.9) and a.unplaced == ("b", "a")
     assert sum(each.value for each in a.shares.values() if each) == pytest.approx(1.0)
-    assert (a.kernels, a.faults, a.waits, a.preempted) == (35, 10, 2, 1)
+    assert (a.kernels, a.fused, a.faults, a.waits, a.preempted) == (35, 5, 10, 2, 1)
     assert a.busy == pytest.approx(1.0) and a.system == pytest.approx(0.1)
-    assert (b.profiler, b.profiled, b.shares, b.kernels, b.placed) == ("", None, {}, None, None) and b.busy == 1.0
+    assert (b.profiler, b.profiled, b.shares) == ("", None, {}) and b.busy == 1.0
+    assert b.kernels is b.fused is b.placed is None
     assert whereabouts(race, ["c"]) == ()

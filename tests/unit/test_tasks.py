@@ -73,6 +73,15 @@ def test_the_variables_of_an_option_are_those_of_the_worker_that_has_it(tmp_path
     assert found.options_told((("fast", "off"), ("layout", "nhwc"))) == {"layout": "nhwc"}
 
 
+def test_a_variable_that_frameworks_obey_is_an_option_of_any_contender() -> None:
+    (found,) = environments.expand("fake[XLA_FLAGS=--a=1 --b,step=2]")
+    info = environments.frameworks()["fake"]
+    assert info.options_told(found.options) == {"step": "2"}
+    assert info.environment_with(found.options) == {**info.environment, "XLA_FLAGS": "--a=1 --b"}
+    with pytest.raises(UsageError, match="TORCHINDUCTOR_CACHE_DIR is set by Photofinish"):
+        environments.expand("torch[TORCHINDUCTOR_CACHE_DIR=/mine]")
+
+
 def test_a_mode_that_runs_on_some_devices_only_is_refused_on_others() -> None:
     with pytest.raises(UsageError, match=r"device of torch:cudagraphs.*cpu"):
         environments.expand("torch:cudagraphs")

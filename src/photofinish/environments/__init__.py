@@ -1,6 +1,6 @@
 """What each framework asks for (headers), how contenders are spelled (contenders), which environment each runs in
 (choice), what one is made of (recipes, pins), how it is made (make, npm) and kept (cache), and how a worker is started
-in it (start)."""
+in it (start), and by which variables frameworks are told what to do (switches)."""
 
 from photofinish.environments.choice import (
     Choice,

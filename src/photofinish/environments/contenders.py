@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from photofinish.environments import headers
 from photofinish.environments.headers import FrameworkInfo, main_of, package_of
+from photofinish.environments.switches import THREADS, is_switch
 from photofinish.errors import UsageError, unknown
 from photofinish.measure import sabotage
 from photofinish.values import Contender, SpellingError
@@ -94,6 +95,9 @@ def checked(text: str, device: str = "cpu") -> Contender:
         {**framework.strategies[contender.strategy].options, **STRATEGY_OPTIONS} if contender.strategy
         else framework.pipeline)}
     for option, value in contender.options:
+        if is_switch(option):
+            _check_switch(framework, option)
+            continue
         if option not in options:
             raise unknown(f"option of {framework.name}", option, options)
         allowed = options[option]
@@ -115,6 +119,14 @@ def checked(text: str, device: str = "cpu") -> Contender:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
         raise unknown(f"device of {of}", device, devices)
     return contender
+
+
+def _check_switch(framework: FrameworkInfo, name: str) -> None:
+    """Raises UsageError for a variable that is the race's to set."""
+    if name in THREADS:
+        raise UsageError(f"{name} is set by the race", "write threads=1, say")
+    if name in framework.environment:
+        raise UsageError(f"{name} is set by Photofinish wherever {framework.title} runs", "leave it out")
 
 
 def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str) -> None:

@@ -22,8 +22,10 @@ Python are for programs that this worker calls.
                                                         adds; `gradients` says of values of its option `hook` what they
                                                         make of gradients on their way: a format ("float16") to which
                                                         they round, or "approximated". With `one-process = true` it is
-                                                        several devices of one process. One that is `never-run`, for
-                                                        want of the devices, says so where it is met.
+                                                        several devices of one process; with `whole-batch = true` what
+                                                        depends on the batch (its statistics, a mean over tokens) is
+                                                        taken of the whole one, and not of each one's part. One that is
+                                                        `never-run`, for want of the devices, says so where it is met.
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
@@ -47,6 +49,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from photofinish.environments import npm
+from photofinish.environments.switches import is_switch
 from photofinish.values import Contender
 
 if sys.version_info >= (3, 11):
@@ -69,8 +72,8 @@ WAITS = ("seconds", "minutes")
 @dataclass(frozen=True)
 class Strategy:
     """The modes and devices in which several processes may train one model together by it (or several devices of
-    `one_process`); the `options` that it adds; what a `hook` among these makes of `gradients` that are sent: a format,
-    or "approximated"."""
+    `one_process`, to which each layer may be of the `whole_batch`); the `options` that it adds; what a `hook` among
+    these makes of `gradients` that are sent: a format, or "approximated"."""
 
     modes: tuple[str, ...]
     devices: tuple[str, ...]
@@ -78,6 +81,7 @@ class Strategy:
     gradients: dict[str, str] = field(default_factory=dict)
     never_run: bool = False
     one_process: bool = False
+    whole_batch: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,12 +203,13 @@ class FrameworkInfo:
 
     def environment_with(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The variables of a worker whose contender has these options."""
-        chosen = [self.variables.get(name, {}).get(value, {}) for name, value in options]
+        chosen = [{name: value} if is_switch(name) else self.variables.get(name, {}).get(value, {})
+                  for name, value in options]
         return {name: value for each in [self.environment, *chosen] for name, value in each.items()}
 
     def options_told(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The options that a worker is told of: those that are not variables it was started with."""
-        return {name: value for name, value in options if name not in self.variables}
+        return {name: value for name, value in options if name not in self.variables and not is_switch(name)}
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -325,7 +330,8 @@ def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
     """Raises ValueError."""
     found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]),
                             {option: tuple(values) for option, values in each.get("options", {}).items()},
-                            each.get("gradients", {}), each.get("never-run", False), each.get("one-process", False))
+                            each.get("gradients", {}), each.get("never-run", False), each.get("one-process", False),
+                            each.get("whole-batch", False))
              for name, each in own.get("strategies", {}).items()}
     for name, each in found.items():
         if not set(each.gradients) <= set(each.options.get(HOOK, ())):

@@ -10,10 +10,6 @@ from photofinish.environments.choice import Environment
 
 PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 NODE_VARIABLES = ("NODE_OPTIONS", "NODE_PATH")
-SWITCHES = (  # the beginnings of their names; TF_ alone is Terraform's as well
-    "CUBLAS_", "CUDA_", "DNNL_", "FLAGS_", "GOMP_", "JAX_", "KERAS_", "KMP_", "MKL_", "MXNET_", "NVIDIA_", "OMP_",
-    "ONEDNN_", "OPENBLAS_", "ORT_", "PYTORCH_", "TF_CUDNN", "TF_DETERMINISTIC", "TF_DISABLE", "TF_ENABLE", "TF_FORCE",
-    "TF_GPU", "TF_NUM", "TF_USE", "TF_XLA", "TORCH", "TRITON_", "XLA_")
 SCRIPTS = {"python": "run.py", "node": "photofinish/node/worker.mjs"}  # in the folder of the rooms that travelled
 
 
@@ -23,11 +19,6 @@ def command(home: Environment, rooms: Path) -> list[str]:
     language = home.framework.language
     program = str(home.python) if language == "python" else language
     return [program, str(rooms / SCRIPTS[language])]
-
-
-def switches(inherited: Mapping[str, str], left_out: Sequence[str] = ()) -> dict[str, str]:
-    """The variables that frameworks and their libraries take orders from, in alphabetical order."""
-    return {name: inherited[name] for name in sorted(inherited) if name.startswith(SWITCHES) and name not in left_out}
 
 
 def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str,

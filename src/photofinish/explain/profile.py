@@ -20,7 +20,8 @@ class Whereabouts:
     often a thread gave its core up (`waits`) or lost it (`preempted`); `busy` cores, `system` of them in the kernel.
 
     With a profiler, seconds of a `profiled` step and the `shares` of it at each of PLACES (None: it cannot see that),
-    which sum to one; `unplaced` are the longest names that it has no place for. Without one: None, {} and ().
+    which sum to one; of its kernels so many are `fused` (None: it cannot tell); `unplaced` are the longest names that
+    it has no place for. Without one: None, {} and ().
     """
 
     contender: str
@@ -35,6 +36,7 @@ class Whereabouts:
     profiled: Estimate | None
     shares: Mapping[str, Estimate | None]
     kernels: float | None
+    fused: float | None
     unplaced: tuple[str, ...]
 
     @property
@@ -65,7 +67,13 @@ def _whereabouts(own: Sequence[Profile]) -> Whereabouts:
         mean_interval(np.array([np.mean([step.seconds for step in each.profiled]) for each in seen])) if seen else None,
         {place: _share(seen, place) for place in PLACES} if seen else {},
         float(np.mean([step.kernels for step in profiled])) if seen else None,
+        _mean([step.fused for step in profiled]),
         tuple(name for name, _ in names.most_common(NAMES)))
+
+
+def _mean(counts: Sequence[int | None]) -> float | None:
+    known = [each for each in counts if each is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _share(seen: Sequence[Profile], place: str) -> Estimate | None:

@@ -15,6 +15,11 @@
 # KERAS_BACKEND = "jax"
 # XLA_PYTHON_CLIENT_PREALLOCATE = "false"
 # JAX_COMPILATION_CACHE_DIR = "{cache}/jax"
+# [tool.photofinish.strategies.data_parallel]
+# modes = ["jit"]
+# devices = ["cpu"]
+# one-process = true
+# whole-batch = true
 # ///
 """Keras 3 on JAX, by Keras' own trainer: the whole step under jax.jit with donated buffers (jit, what
 jit_compile="auto" chooses), or operation by operation (nojit).

@@ -3,14 +3,14 @@ system counts in any case.
 
 A framework's profiler is frameworks/_<framework>/profile.py, found by that name and loaded only when it is asked for,
 so that no timed step pays for it. It has `PROFILER`, its name; `RULES`, a place (or OPERATOR) for every name of an
-event, the first pattern that is found in it; `hidden(contestant)`, the places that it cannot see; and
-`watch(contestant, step, batches)`, the events while each of the batches is stepped on, with one called STEP around each
-step.
+event, the first pattern that is found in it; `FUSED`, the pattern of kernels that do the work of several operations of
+the model, None where names do not tell; `hidden(contestant)`, the places that it cannot see; and `watch(contestant,
+step, batches)`, the events while each of the batches is stepped on, with one called STEP around each step.
 """
 
 import re
 import resource
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from photofinish.frameworks import beside
 from photofinish.values import Event, ProfiledStep, to_json
@@ -56,12 +56,12 @@ def profile(engine: Any, framework: str, task: str, steps: int) -> Dict[str, Any
     own = beside(framework, "profile")
     if own is None:
         return dict(found, profiler="", hidden=[], profiled=[])
-    profiled = [to_json(each) for each in placed(engine.watched(task, steps, own.watch), own.RULES)]
+    profiled = [to_json(each) for each in placed(engine.watched(task, steps, own.watch), own.RULES, own.FUSED)]
     return dict(found, profiler=own.PROFILER, hidden=list(own.hidden(engine.contestant)), profiled=profiled)
 
 
-def placed(events: Iterable[Event], rules: Rules) -> List[ProfiledStep]:
-    """Every moment of each step at one place.
+def placed(events: Iterable[Event], rules: Rules, fused: Optional[str] = None) -> List[ProfiledStep]:
+    """Every moment of each step at one place; kernels that the pattern `fused` is found in are counted apart.
 
     A thread is where the innermost of its events is. A moment of a step in which no thread has an event but the step
     itself is the host's.
@@ -78,23 +78,24 @@ def placed(events: Iterable[Event], rules: Rules) -> List[ProfiledStep]:
             windows.append((event.begin, event.begin + event.seconds))
     stretches: List[Stretch] = []
     unknown: List[Tuple[float, float, str]] = []
-    working: List[float] = []
+    working: List[Event] = []
     for own in threads.values():
         told = _Thread(own, known)
         stretches += told.stretches
         unknown += told.unknown
         working += told.working
-    return [_step(begin, end, stretches, unknown, working) for begin, end in sorted(windows)]
+    return [_step(begin, end, stretches, unknown, [each.name for each in working if begin <= each.begin < end], fused)
+            for begin, end in sorted(windows)]
 
 
 class _Thread:
-    """One thread's events as stretches that do not overlap, when operations that compute began, and how long the
-    names lasted that are not known."""
+    """One thread's events as stretches that do not overlap, those of them that compute or move something, and how long
+    the names lasted that are not known."""
 
     def __init__(self, events: List[Event], known: Dict[str, str]) -> None:
         self.stretches: List[Stretch] = []
         self.unknown: List[Tuple[float, float, str]] = []
-        self.working: List[float] = []
+        self.working: List[Event] = []
         ordered = sorted(events, key=lambda each: (each.begin, -each.seconds))
         self.calls = _callers(ordered, known)
         stack: List[Tuple[float, str, str]] = []  # end, name, place
@@ -103,7 +104,7 @@ class _Thread:
             now = self._until(event.begin, stack, now)
             place = known[event.name]
             if place in WORK and i not in self.calls:
-                self.working.append(event.begin)
+                self.working.append(event)
             if stack and stack[-1][2] in COVERING:
                 place = stack[-1][2]
             elif place == OPERATOR:
@@ -142,8 +143,8 @@ def _callers(ordered: List[Event], known: Dict[str, str]) -> Set[int]:
     return found
 
 
-def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stretch],
-          working: List[float]) -> ProfiledStep:
+def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stretch], working: List[str],
+          fused: Optional[str]) -> ProfiledStep:
     where = dict.fromkeys(PLACES, 0.0)
     for place, seconds in _shares(begin, end, stretches):
         where[place] += seconds
@@ -152,7 +153,8 @@ def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stre
         if start < end and stop > begin:
             names[name] = names.get(name, 0.0) + min(stop, end) - max(start, begin)
     told = dict(sorted(names.items(), key=lambda each: -each[1])[:TOLD])
-    return ProfiledStep(end - begin, where, sum(begin <= each < end for each in working), told)
+    return ProfiledStep(end - begin, where, len(working), told,
+                        None if fused is None else sum(re.search(fused, name) is not None for name in working))
 
 
 def _shares(begin: float, end: float, stretches: List[Stretch]) -> Iterator[Tuple[str, float]]:

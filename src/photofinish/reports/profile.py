@@ -60,11 +60,12 @@ def _places(seen: Sequence[Whereabouts]) -> Table:
 
 def _lengths(found: Sequence[Whereabouts]) -> Table:
     columns = (Column("Contender", "contender"), Column("Profiler"), Column("A plain step", "duration"),
-               Column("A profiled step", "duration"), Column("Kernels", "number"))
+               Column("A profiled step", "duration"), Column("Kernels", "number"), Column("of them fused", "number"))
     rows = tuple((contender(each.contender), each.profiler or "none here", interval(each.plain),
-                  interval(each.profiled), each.kernels) for each in found)
+                  interval(each.profiled), each.kernels, each.fused) for each in found)
     return Table("profiled", columns, rows, "Kernels are the operations of a step in which the profiler sees something "
-                 "computed or moved; what a compiler made of a graph may be one.")
+                 "computed or moved; what a compiler made of a graph may be one. Fused ones do the work of several "
+                 "operations of the model; a dash: their names do not tell.")
 
 
 def _counted(found: Sequence[Whereabouts]) -> Table:

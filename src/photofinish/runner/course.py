@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,12 +15,13 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
-from photofinish.environments import TASKS, Environment, start
+from photofinish.environments import TASKS, Environment, start, switches
 from photofinish.environments.headers import HOOK
 from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
+from photofinish.runner import allocator
 from photofinish.runner.links import Host
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import Worker, WorkerFailed, WorkerProcess
@@ -33,13 +34,7 @@ from photofinish.weights import Arrays, initial_state
 BATCHES = 3  # input batches that rotate
 STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks do over and over: it is tried first
 
-# Kept by glibc instead of being returned to the system at every step: the effect that `matched` makes equal.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
-               "MALLOC_TOP_PAD_": str(256 << 20)}
-# glibc begins so, and raises these as it goes: what it then keeps differs from run to run by a tenth of a process.
-GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": str(128 << 10), "MALLOC_TRIM_THRESHOLD_": str(128 << 10)}
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-NOT_INHERITED = start.PYTHON_VARIABLES + start.NODE_VARIABLES + tuple(KEEP_MEMORY) + THREAD_VARIABLES
+NOT_INHERITED = start.PYTHON_VARIABLES + start.NODE_VARIABLES + tuple(allocator.KEEP) + switches.THREADS
 
 
 class Recorder(Protocol):
@@ -69,6 +64,12 @@ class Entry:
     def processes(self) -> int:
         """How many it runs in."""
         return self.home.framework.processes_of(self.contender)
+
+    @property
+    def parts(self) -> int:
+        """Into how many of them a batch falls, each of which its layers see alone."""
+        strategy = self.home.framework.strategies.get(self.contender.strategy)
+        return 1 if strategy is None or strategy.whole_batch else self.contender.world
 
     @property
     def driver(self) -> str:
@@ -225,19 +226,17 @@ class Course:
         """Whether there is a race left with contenders enough."""
         return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
-    def start(self, entry: Entry, launch: int, keep_memory: bool = True, linked: bool = True,
-              give_back: bool = False) -> Worker:
+    def start(self, entry: Entry, launch: int, memory: Mapping[str, str] = allocator.KEEP,
+              linked: bool = True) -> Worker:
         """A fresh worker, pinned to the case's cores; of a strategy one for each rank, on hosts of their own if they
-        are to be `linked` and the case has a link. It may be made to `keep_memory` that it frees, or to `give_back` all
-        of it; else that is its allocator's business. Raises WorkerFailed."""
+        are to be `linked` and the case has a link. `memory` is what becomes of what it frees. Raises WorkerFailed."""
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
-            back = GIVE_BACK if give_back and "allocator" not in dict(entry.contender.options) else {}
-            return self._process(entry, place, {**self._environment(entry, keep_memory), **back})
+            return self._process(entry, place, self._environment(entry, memory))
         apart = linked and self.hosts and entry.processes > 1
         hosts: Sequence[Host | None] = self.hosts if apart else [None] * entry.processes
         return Ranks(entry.processes, lambda rank: self._process(
-            entry, f"{place}-rank{rank}", self._environment(entry, keep_memory, rank), hosts[rank]),
+            entry, f"{place}-rank{rank}", self._environment(entry, memory, rank), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world)
 
     def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | None = None) -> WorkerProcess:
@@ -287,7 +286,7 @@ class Course:
         tells frameworks is one of them: a certificate earned under a switch speaks of that switch. Returns the
         worker's reply. Raises WorkerFailed."""
         reply = worker.ask("load", self.patience.load, **self.load_arguments(entry))
-        told = start.switches(os.environ, NOT_INHERITED + tuple(
+        told = switches.told(os.environ, NOT_INHERITED + tuple(
             entry.home.framework.environment_with(entry.contender.options)))
         self.facts[entry.name] = {**reply["facts"], **({"environment": told} if told else {})}
         return reply
@@ -326,7 +325,7 @@ class Course:
     def close(self) -> None:
         self.watchdog.close()
 
-    def _environment(self, entry: Entry, keep_memory: bool, rank: int = 0) -> dict[str, str]:
+    def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0) -> dict[str, str]:
         case, world = self.case, entry.processes
         cores = share(usable_cores()[:threads_of(entry.contender, case)], rank, world)
         threads = threads_of(entry.contender, case) // world
@@ -334,11 +333,8 @@ class Course:
         environment = start.variables(entry.home, inherited, self.cache(entry), entry.contender.options)
         environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
         if case.regime == "matched":
-            environment.update({name: str(threads) for name in THREAD_VARIABLES})
-        usual = "keep" if case.regime == "matched" else "default"
-        if keep_memory and dict(entry.contender.options).get("allocator", usual) == "keep":
-            environment.update(KEEP_MEMORY)
-        return environment
+            environment.update({name: str(threads) for name in switches.THREADS})
+        return {**environment, **allocator.variables(entry.contender, case, memory)}
 
 
 def threads_of(contender: Contender, case: Case) -> int:

@@ -18,8 +18,9 @@ from photofinish.graph import Graph
 from photofinish.measure.engine import RESIZED
 from photofinish.optimizers import Optimizer
 from photofinish.runner import limit
+from photofinish.runner.allocator import GIVE_BACK
 from photofinish.runner.arrange import open_course
-from photofinish.runner.course import GIVE_BACK, STEP_OF, Course, Entry
+from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Meet
 from photofinish.runner.parcel import adapter_digest
@@ -112,7 +113,7 @@ class Search:
         how = DEVICE
         with ExitStack() as stack:
             try:
-                worker = course.start(entry, 0, keep_memory=False, give_back=True)
+                worker = course.start(entry, 0, memory=GIVE_BACK)
                 assert isinstance(worker, WorkerProcess)  # as `Search` sees to
                 stack.callback(worker.kill)
                 if self.size is not None:

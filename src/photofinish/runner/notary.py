@@ -13,6 +13,7 @@ from photofinish.measure import quantised, rounded, split
 from photofinish.referee import certificate, replicas
 from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import remote
+from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import Worker, WorkerFailed
@@ -69,16 +70,16 @@ class Notary:
         structure = self._exact(entry.rests_on, say) if entry.rests_on is not None else None
         sent, _ = entry.compressed or ("", None)
         for attempt in range(len(self.draws)):
-            folder = self.reference.folder(self.course.seed + attempt, form, entry.contender.world)
+            folder = self.reference.folder(self.course.seed + attempt, form, entry.parts)
             if sent in FORMATS:
-                self.reference.sent(self.course.seed + attempt, entry.contender.world, sent)
+                self.reference.sent(self.course.seed + attempt, entry.parts, sent)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
                          forward_only=entry.forward_only)
             earned = self._judged(worker, entry, folder, label, form)
             if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
-                self.reference.more_free_runs(self.course.seed + attempt, entry.contender.world)
+                self.reference.more_free_runs(self.course.seed + attempt, entry.parts)
                 earned = self._judged(worker, entry, folder, label, form)
             if earned.passed:
                 break
@@ -96,7 +97,7 @@ class Notary:
         known = self.known(entry) if entry.name in self.course.facts else None
         if known is not None:
             return known
-        worker = self.course.start(entry, 0, keep_memory=False, linked=False)
+        worker = self.course.start(entry, 0, memory=AS_IT_LIKES, linked=False)
         try:
             self.course.load(worker, entry)
             return self.known(entry) or self.certify(worker, entry, lambda text: say(f"{entry.name}: {text}"))
@@ -105,7 +106,7 @@ class Notary:
 
     def _judged(self, worker: Worker, entry: Entry, folder: Path, label: str, form: Format) -> Certificate:
         """Raises WorkerFailed if what the worker left cannot be judged."""
-        parts, (sent, _) = entry.contender.world, entry.compressed or ("", None)
+        parts, (sent, _) = entry.parts, entry.compressed or ("", None)
         others = [sent_in(sent)] if sent in FORMATS else moved(form)
         try:
             earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,

@@ -56,7 +56,8 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     recipe, driver = info.recipe_for(version), info.driver_of(version, strategy)
     main = f"frameworks/{driver.replace('.', '/')}.py" if driver else _file(framework)
     writer = _writer(main)
-    files = _driving(main) if writer else _interpreting(main, frozenset(_families(graph)))
+    parts = (*_parts(main), *(_parts(_file(framework)) if strategy else ()))
+    files = _driving(main) if writer else _interpreting(main, parts, frozenset(_families(graph)))
     asked = [recipe.dependencies + recipe.npm, info.environment_with(options)]
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
     for path in sorted(files | _imported([_mode_file(framework, mode)], NOT_DECIDING)):
@@ -125,11 +126,11 @@ def _driving(main: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=None)
-def _interpreting(main: str, families: frozenset[str]) -> frozenset[str]:
-    """The paths of the framework's main file, its parts for these families of layers, and the layers themselves. A
+def _interpreting(main: str, own: tuple[str, ...], families: frozenset[str]) -> frozenset[str]:
+    """The paths of the framework's main file, its own parts for these families of layers, and the layers themselves. A
     family has a file of the same name in layers/ and in the framework's part."""
     known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
-    parts = [f"frameworks/{part}" for part in _parts(main)]
+    parts = [f"frameworks/{part}" for part in own]
     wanted = [main, *DRIVERS]
     wanted += [f"{room}/{family}{suffix}" for family in families for room in ("layers", *parts) for suffix in SOURCES]
     rooms = parts + ([JAVASCRIPT] if wanted[0].endswith(".mjs") else [])

@@ -6,6 +6,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import Course, Entry
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.values import Progress
@@ -42,7 +43,7 @@ class Prediction:
     def _start(self, entry: Entry) -> None:
         course, patience = self.course, self.course.patience
         course.listener(Progress("environment", f"starting {entry.name}", entry.name))
-        worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
+        worker = self.workers[entry.name] = course.start(entry, 0, memory=AS_IT_LIKES)
         course.load(worker, entry)
         built = worker.ask("build", patience.build, **course.build_arguments())
         if built["differences"] and "build" in dict(entry.contender.options):

@@ -10,6 +10,7 @@ from typing import Any
 
 from photofinish.referee import audit
 from photofinish.runner import remote
+from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.launch import FOREIGN_LIMIT, WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
@@ -63,7 +64,7 @@ class Rehearsal:
     def _rehearse(self, entry: Entry) -> None:
         course, patience, begin = self.course, self.course.patience, time.monotonic()
         self._say(entry, "starting")
-        worker = self.workers[entry.name] = course.start(entry, 0, keep_memory=False)
+        worker = self.workers[entry.name] = course.start(entry, 0, memory=AS_IT_LIKES)
         self._phase(entry, "start", worker.start_seconds, worker.hello)
         reply = course.load(worker, entry)
         self._phase(entry, "import", reply["seconds"], reply)
@@ -105,7 +106,7 @@ class Rehearsal:
 
     def _again(self, entry: Entry) -> Worker:
         """A fresh worker for the proof of one whose worker could not wait."""
-        worker = self.workers[entry.name] = self.course.start(entry, 0, keep_memory=False, linked=False)
+        worker = self.workers[entry.name] = self.course.start(entry, 0, memory=AS_IT_LIKES, linked=False)
         worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
         return worker
 

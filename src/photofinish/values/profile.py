@@ -1,7 +1,7 @@
 """Where the time of a step goes, as a framework's own profiler tells it: the words that all of them are mapped to."""
 
 from dataclasses import dataclass
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 KERNELS, OPTIMIZER, COPIES = "kernels", "optimizer", "copies and layout"
 ALLOCATION, INPUT, COMPILING = "allocation", "input wait", "recompilation"
@@ -16,12 +16,14 @@ Event = NamedTuple("Event", [("name", str), ("begin", float), ("seconds", float)
 @dataclass(frozen=True)
 class ProfiledStep:
     """One step under a profiler: `where` has the seconds at each of PLACES, which sum to `seconds`; `kernels` is how
-    many operations computed or moved something, and `unplaced` has the seconds of names that are not known."""
+    many operations computed or moved something, `fused` how many of them did the work of several operations (None
+    where their names do not tell), and `unplaced` has the seconds of names that are not known."""
 
     seconds: float
     where: Dict[str, float]
     kernels: int
     unplaced: Dict[str, float]
+    fused: Optional[int] = None
 
 
 @dataclass(frozen=True)

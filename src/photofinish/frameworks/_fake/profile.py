@@ -8,6 +8,7 @@ from photofinish.values.profile import ALLOCATION, COPIES, IDLE, KERNELS, OPTIMI
 
 PROFILER = "the script"
 RULES = (("^kernel$", KERNELS), ("^update$", OPTIMIZER), ("^copy$", COPIES), ("^memory$", ALLOCATION))
+FUSED = None
 SCRIPT = (("kernel", 0.0, 0.5), ("update", 0.5, 0.1), ("copy", 0.6, 0.05), ("memory", 0.65, 0.05),
           ("something else", 0.7, 0.05))  # name, begin and length as shares of a step
 

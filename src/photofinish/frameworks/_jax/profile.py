@@ -23,6 +23,7 @@ RULES = (
      r"PythonRefManager|Handle input|\$|<unknown>)", DISPATCH),
     (r"^[a-z][\w-]*(\.\d+)*$", KERNELS),
 )
+FUSED = r"fusion"
 COLLECTIVE = r"^(all-(reduce|gather|to-all)|reduce-scatter|collective-)[\w.-]*$"  # of several processes
 
 

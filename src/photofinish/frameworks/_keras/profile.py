@@ -12,7 +12,7 @@ from photofinish.values import Event
 from photofinish.values.profile import ALLOCATION, OPTIMIZER
 
 _own = import_module("photofinish.frameworks._{}.profile".format(backend.backend()))
-PROFILER, RULES = _own.PROFILER, _own.RULES
+PROFILER, RULES, FUSED = _own.PROFILER, _own.RULES, _own.FUSED
 
 
 def hidden(contestant: Any) -> Sequence[str]:

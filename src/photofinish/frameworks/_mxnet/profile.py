@@ -21,6 +21,7 @@ RULES = (
     (r"^(Reshape|reshape|Flatten|expand_dims|squeeze)$", DISPATCH),  # the same memory, another shape
     (r"^[A-Za-z_]", OPERATOR),
 )
+FUSED = None
 
 
 def hidden(contestant: Any) -> Sequence[str]:

@@ -43,6 +43,7 @@ RULES = (
     (r"^(copy|transpose|bitcast)[\w.-]*$", COPIES),  # what XLA calls its instructions
     (r"^\w[\w-]*(\.\d+)+$|^wrapped_|fusion|^(convolution|dot|reduce|custom-call|call|while|rng)[\w-]*$", KERNELS),
 )
+FUSED = r"fusion|:_(Mkl|Native)*Fused(?!BatchNorm(Grad)?V)"  # that one is the operation's own name
 COLLECTIVE = r":(Collective\w+)$"  # of several processes
 
 

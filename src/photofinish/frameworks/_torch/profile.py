@@ -37,6 +37,7 @@ RULES = (
     (r"^(CompiledFunction|Torch-Compiled Region|TorchDynamo|AOTDispatcher|Pregraph)", DISPATCH),
     (r"^(aten|mkldnn|mkldnn_prepacked|onednn|torchvision|inductor)::", OPERATOR),
 )
+FUSED = None  # what Inductor fuses is within one event
 
 
 def hidden(contestant: Any) -> Sequence[str]:

@@ -1,0 +1,1 @@
+"""What Keras on JAX alone has; what is alike on every backend is in ../_keras/."""
