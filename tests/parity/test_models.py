@@ -24,6 +24,8 @@ from photofinish.values import Contender
 
 CLASSES = 10
 ENGINES = [*engines(), *engines(cheap=False)]
+COSTLY = ("keras-tensorflow:nojit", "jax:jit", "jax:plain", "tensorflow:xla", "keras-torch:nojit", "keras-jax:jit",
+          "torch:compile")  # by depth, the last most; others are cheap
 SHALLOW = 32  # layers: TensorFlow's eager mode takes a second for a step of hundreds, and every layer is tried in it
 SEEDS = (0, 1)  # a refusal is confirmed on other data and with a race's number of draws (runner.notary)
 
@@ -76,29 +78,40 @@ def distinct() -> dict[str, list[str]]:
     return {names[0]: names for names in found.values()}
 
 
+def depth(model: str) -> int:
+    return len(models.find(model).small(CLASSES).nodes)
+
+
 def smallest_of_each_family() -> list[str]:
-    """The model with fewest layers of each file of the zoo."""
+    """The model with fewest layers of each file of the zoo, the deepest of them first."""
     families: dict[str, list[str]] = {}
     for name in STANDS_FOR:
         families.setdefault(models.find(name).function.__module__, []).append(name)
-    return [min(names, key=lambda name: len(models.find(name).small(CLASSES).nodes)) for names in families.values()]
+    return sorted((min(names, key=depth) for names in families.values()), key=depth, reverse=True)
+
+
+def cost(contender: Contender) -> int:
+    """Of compiling with it, as a place among others."""
+    name = f"{contender.framework}:{contender.mode}"
+    return COSTLY.index(name) + 1 if name in COSTLY else 0
 
 
 STANDS_FOR = distinct()
 SMALLEST = smallest_of_each_family()
-COMPILED = [each for each in [*contenders(cheap=False), *engines(cheap=False)] if available(each)]
+COMPILED = sorted((each for each in [*contenders(cheap=False), *engines(cheap=False)] if available(each)), key=cost)
 
 
 def cases() -> Iterator[Any]:
     """Every model in eager and graph mode; the smallest of each family in inference engines and the other modes (in
-    TensorFlow's eager mode if it is shallow), the compilers taking turns over the families (compiling is slow, and
-    `make certify` asks all of all). A model's cases stand together: they share the reference."""
+    TensorFlow's eager mode if it is shallow), the compilers taking turns over the families, those that take long
+    at the shallower ones (`make certify` asks all of all). A model's cases stand together: they share the
+    reference."""
     known = {each.name: each for each in [*contenders(cheap=True), *engines()]}
     for model in STANDS_FOR:
         names = ["torch:eager", "tensorflow:graph"]
         if model in SMALLEST:
             names += ["torch:eager[layout=channels_last]"] if models.find(model).inputs[0][1].axes == "CHW" else []
-            names += ["tensorflow:eager"] if len(models.find(model).small(CLASSES).nodes) <= SHALLOW else []
+            names += ["tensorflow:eager"] if depth(model) <= SHALLOW else []
             names += [each.name for each in engines()]
         for name in names:
             if name in known:

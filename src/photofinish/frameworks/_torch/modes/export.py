@@ -1,10 +1,13 @@
 """torch.export of an inference: a graph of ATen operations without Python around them, run as the module it gives."""
 
+import warnings
 from collections import Counter
 from typing import Any, Callable, Dict, Tuple
 
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks._torch.inference import Program
+
+QUIET = r"The tensor attributes? .*\._flat_weights\["  # of nn.LSTM and nn.GRU, which make that list anew in each call
 
 
 class Mode(Program):
@@ -14,6 +17,7 @@ class Mode(Program):
         super().__init__(torch, setup)
         if not hasattr(torch, "export"):
             raise Unsupported("PyTorch {} has no torch.export".format(torch.__version__))
+        warnings.filterwarnings("ignore", message=QUIET)
 
     def make(self, function: Callable[..., Any], inputs: Tuple[Any, ...]) -> Any:
         with self.torch.inference_mode(False), self.torch.no_grad():
