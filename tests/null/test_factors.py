@@ -28,7 +28,7 @@ def test_a_planted_cause_is_named_with_its_size_and_confirmed(store: Path, comma
     assert told.code == 0 and found["outcome"] == CONFIRMED and found["cause"]["factor"] == "step"
     assert [each["factor"] for each in found["gap"]["shares"]] == ["step", "memory"]
     first = found["gap"]["shares"][0]["ratio"]
-    assert first["low"] < 1.2 < first["high"] < 1.25
+    assert first["value"] == pytest.approx(1.2, rel=0.02) and first["low"] <= first["value"] <= first["high"] < 1.25
     assert found["cause"]["changed"] == "fake:steady[memory=1,noise=0.001,step=0.010]"
     assert "CONFIRMED" in Path("factors.html").read_text()
 

@@ -67,6 +67,7 @@ def sheet(*blocks: Block, series: tuple[str, ...] = ("a", "b")) -> Document:
     (4.2e-6, "duration", "4.20 µs"), (0.0, "duration", "0 s"), (3599.9, "duration", "1 h"),
     (0.009999999, "duration", "10.0 ms"), (9.9999, "number", "10.0"),
     (1536.0 * 2**20, "bytes", "1.50 GiB"), (0.02, "percent", "2 %"), (0.0055, "percent", "0.55 %"),
+    (-0.00001, "percent", "0.00 %"), (-0.0004, "accuracy", "0.0 %"),
     (1.3, "ratio", "1.30\u00d7"), (1234567, "count", "1,234,567"), (1.25e-7, "scientific", "1.2e-07"),
     (True, "check", "passed"), (False, "check", "FAILED"), (None, "duration", "\u2013"),
     (float("nan"), "duration", "\u2013"), (float("inf"), "ratio", "\u2013"), ("words", "duration", "words"),

@@ -26,6 +26,11 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value:,.{_decimals(value, significant)}f}"
 
 
+def _fixed(value: float, decimals: int, sign: str = "") -> str:
+    """With so many decimals; what rounds to zero has no minus."""
+    return f"{round(value, decimals) + 0.0:{sign},.{decimals}f}"
+
+
 def _decimals(value: float, significant: int = 3) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
@@ -74,7 +79,7 @@ def _speed(value: float) -> str:
 
 def _percent(value: float) -> str:
     decimals = min(2, _decimals(100 * value, 2))
-    return f"{100 * value:,.{decimals}f}".removesuffix(".0") + " %"
+    return _fixed(100 * value, decimals).removesuffix(".0") + " %"
 
 
 def _ratio(value: float) -> str:
@@ -100,7 +105,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "energy": _energy,
     "speed": _speed,
     "percent": _percent,
-    "accuracy": lambda value: f"{100 * value:.1f} %",
+    "accuracy": lambda value: f"{_fixed(100 * value, 1)} %",
     "ratio": _ratio,
     "count": lambda value: f"{round(value):,}",
     "number": digits,
@@ -140,7 +145,7 @@ def write_column(values: Sequence[Cell], hint: str) -> list[str]:
     sign, to = ("+", " to ") if hint == "difference" else ("", DASH)
 
     def number(value: float) -> str:
-        return f"{value / size:{sign},.{decimals}f}"
+        return _fixed(value / size, decimals, sign)
 
     def cell(value: Cell) -> str:
         if isinstance(value, Interval):
