@@ -80,6 +80,12 @@ def test_what_lies_outside_of_steps_counts_nowhere() -> None:
     assert (first.kernels, second.kernels) == (1, 0)  # where they began
 
 
+def test_events_are_counted_where_recording_them_takes_time() -> None:
+    found = one(("call", 1, 8, 1), ("op a", 2, 4, 1), ("new", 3, 1, 1), ("copy", 7, 2, 1), ("copy", 7.5, 1, 1),
+                ("kernel", 4, 1, 2))
+    assert found.events == {DISPATCH: 4, KERNELS: 1, COPIES: 1}  # the step and the call have two each
+
+
 def test_kernels_that_do_the_work_of_several_operations_are_counted_apart() -> None:
     events = [Event(STEP, 0.0, 9.0, 1), Event("op one+two", 1.0, 2.0, 1), Event("op one", 4.0, 1.0, 1),
               Event("call one+two", 6.0, 1.0, 1), Event("op one+two", 9.5, 1.0, 1)]

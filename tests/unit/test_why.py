@@ -133,6 +133,12 @@ def test_what_acts_through_layers_comes_before_them_unless_something_else_is_lef
         assert ordered[0] == first and ordered[-1] == back
 
 
+def test_a_layer_is_told_no_more_exactly_than_all_of_them_tell_the_step() -> None:
+    alone = Estimate(-2.0, -2.3, -1.6, 0.99)
+    assert causes.in_place(alone, 0.0) == alone
+    assert causes.in_place(alone, 0.2) == Estimate(-2.0, pytest.approx(-2.5), pytest.approx(-2.0 + 0.4 * 2**0.5), 0.99)
+
+
 def test_places_of_a_step_sum_to_a_plain_one() -> None:
     race = raced(np.random.default_rng(6), {}, launches=3)
 
@@ -150,6 +156,10 @@ def test_places_of_a_step_sum_to_a_plain_one() -> None:
     assert causes.places(replace(seen, profiles=seen.profiles[1:]), "a", "b", (1, 2, 3)) == {}  # a launch lacks it
     (pair,) = explain(judge(seen)).comparisons
     assert pair.causes[0].name == COPIES
+    counted = {"a": {DISPATCH: 4}, "b": {DISPATCH: 3, COPIES: 1}}  # of the 0.4 s that recording takes, in b a quarter
+    told = replace(seen, profiles=tuple(replace(each, profiled=tuple(
+        replace(step, events=counted[each.contender]) for step in each.profiled)) for each in seen.profiles))
+    assert causes.places(told, "a", "b", (1, 2, 3))[causes.PLACE, COPIES] == pytest.approx([0.4] * 3)
 
 
 def test_every_layer_takes_what_it_takes_and_the_rest_is_nothing() -> None:

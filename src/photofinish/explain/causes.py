@@ -5,10 +5,12 @@ A setting's part is measured by moving it: the slower contender takes over the s
 combination, all of them raced in the same launches, and the parts are the means over all orders (Shapley values). Where
 they differ in one setting and nothing else, it is the gap; where nobody raced between them, all settings are one.
 
-Places are those of the frameworks' profilers. What a profiler makes a step longer by is taken off the host's part, so
-that the places of a step sum to a plain one. Kernels are no candidate: what computes is told layer by layer.
+Places are those of the frameworks' profilers. What a profiler makes a step longer by is taken off each place by how
+many events were recorded within it, so that the places of a step sum to a plain one. Kernels are no candidate: what
+computes is told layer by layer.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -30,8 +32,8 @@ Series = dict[Candidate, np.ndarray]
 @dataclass(frozen=True)
 class Cause:
     """Something that is shown to add to the gap between two contenders, or (below zero) to take back of it: seconds of
-    a step, with the interval at the level at which that was decided. `what` says of a setting at which levels they
-    stand."""
+    a step, with the interval at the level at which that was decided (of a layer, as it is `in_place`). `what` says of a
+    setting at which levels they stand."""
 
     kind: str
     name: str
@@ -64,13 +66,23 @@ def decide(pairs: Sequence[Series]) -> list[dict[Candidate, Decided]]:
 
 
 def found(a: str, b: str, decided: Mapping[Candidate, Decided], left: np.ndarray | None, least: float,
-          ) -> tuple[Cause, ...]:
-    """What is shown to make the gap of b over a, the first cause first. `left` is what settings leave of it."""
+          loose: float = 0.0) -> tuple[Cause, ...]:
+    """What is shown to make the gap of b over a, the first cause first. `left` is what settings leave of it, `loose`
+    what layers do, as a share of all that they tell."""
     one, other = Contender.parse(a), Contender.parse(b)
     moved = differences(one, other)
-    shown = [Cause(kind, name, each.gap, levels(one, other, name) if kind == SETTING and name in moved else "")
+    shown = [Cause(kind, name, in_place(each.gap, loose) if kind == LAYER else each.gap,
+                   levels(one, other, name) if kind == SETTING and name in moved else "")
              for (kind, name), each in decided.items() if each.shown(least)]
     return ranked(shown, None if left is None or len(left) < 2 else paired.mean_interval(left), least)
+
+
+def in_place(alone: Estimate, loose: float) -> Estimate:
+    """What a layer adds where it stands: it was timed alone, and no layer is told more exactly than all of them
+    together tell the step."""
+    off = loose * abs(alone.value)
+    return replace(alone, low=alone.value - float(np.hypot(alone.value - alone.low, off)),
+                   high=alone.value + float(np.hypot(alone.high - alone.value, off)))
 
 
 def differences(a: Contender, b: Contender) -> tuple[str, ...]:
@@ -147,5 +159,6 @@ def _moved(contender: Contender, towards: Contender, names: Sequence[str]) -> Co
 def _seconds(profile: Profile) -> list[float]:
     """Of a step at each of PLACES, as long as a plain one."""
     where = {place: float(np.mean([step.where[place] for step in profile.profiled])) for place in PLACES}
-    where[DISPATCH] -= float(np.mean([step.seconds for step in profile.profiled])) - float(np.mean(profile.seconds))
-    return [where[place] for place in PLACES]
+    longer = float(np.mean([step.seconds for step in profile.profiled])) - float(np.mean(profile.seconds))
+    events = sum((Counter(step.events or {DISPATCH: 1}) for step in profile.profiled), Counter[str]())
+    return [where[place] - longer * events[place] / events.total() for place in PLACES]

@@ -177,9 +177,11 @@ class _Pair:
                             {name: mean_interval(own[part.name]) for name, own in ahead.items() if part.name in own})
                  for part in self.timed]
         ordered = tuple(sorted(lines, key=lambda line: -abs(line.gap.value)))
+        told = sum(abs(line.gap.value) for line in lines)
+        loose = abs(gaps["rest"].value) / told if told else 0.0
         return Comparison(self.a, self.b, len(self.one[WHOLE]), gaps["step"], ordered, gaps["layers"], gaps["start"],
                           gaps["rest"], accounts,
-                          found(self.a, self.b, decided, self.left, self.least),
+                          found(self.a, self.b, decided, self.left, self.least, loose),
                           tuple(part.name for part in self.parts if part not in self.timed))
 
     def _line(self, part: Part, decided: Decided, forward: Mapping[str, Estimate]) -> Line:

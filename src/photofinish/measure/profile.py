@@ -10,7 +10,8 @@ step, batches)`, the events while each of the batches is stepped on, with one ca
 
 import re
 import resource
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from photofinish.frameworks import beside
 from photofinish.values import Event, ProfiledStep, to_json
@@ -79,23 +80,27 @@ def placed(events: Iterable[Event], rules: Rules, fused: Optional[str] = None) -
     stretches: List[Stretch] = []
     unknown: List[Tuple[float, float, str]] = []
     working: List[Event] = []
+    begun: List[Tuple[float, str]] = []
     for own in threads.values():
         told = _Thread(own, known)
         stretches += told.stretches
         unknown += told.unknown
         working += told.working
-    return [_step(begin, end, stretches, unknown, [each.name for each in working if begin <= each.begin < end], fused)
+        begun += told.begun
+    return [_step(begin, end, stretches, unknown, [each.name for each in working if begin <= each.begin < end], fused,
+                  Counter(place for moment, place in begun if begin <= moment < end))
             for begin, end in sorted(windows)]
 
 
 class _Thread:
-    """One thread's events as stretches that do not overlap, those of them that compute or move something, and how long
-    the names lasted that are not known."""
+    """One thread's events as stretches that do not overlap, those of them that compute or move something, how long the
+    names lasted that are not known, and when each began within which place."""
 
     def __init__(self, events: List[Event], known: Dict[str, str]) -> None:
         self.stretches: List[Stretch] = []
         self.unknown: List[Tuple[float, float, str]] = []
         self.working: List[Event] = []
+        self.begun: List[Tuple[float, str]] = []
         ordered = sorted(events, key=lambda each: (each.begin, -each.seconds))
         self.calls = _callers(ordered, known)
         stack: List[Tuple[float, str, str]] = []  # end, name, place
@@ -103,6 +108,8 @@ class _Thread:
         for i, event in enumerate(ordered):
             now = self._until(event.begin, stack, now)
             place = known[event.name]
+            if event.name != STEP:
+                self.begun.append((event.begin, stack[-1][2] if stack else DISPATCH))
             if place in WORK and i not in self.calls:
                 self.working.append(event)
             if stack and stack[-1][2] in COVERING:
@@ -144,7 +151,7 @@ def _callers(ordered: List[Event], known: Dict[str, str]) -> Set[int]:
 
 
 def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stretch], working: List[str],
-          fused: Optional[str]) -> ProfiledStep:
+          fused: Optional[str], begun: Mapping[str, int]) -> ProfiledStep:
     where = dict.fromkeys(PLACES, 0.0)
     for place, seconds in _shares(begin, end, stretches):
         where[place] += seconds
@@ -154,7 +161,8 @@ def _step(begin: float, end: float, stretches: List[Stretch], unknown: List[Stre
             names[name] = names.get(name, 0.0) + min(stop, end) - max(start, begin)
     told = dict(sorted(names.items(), key=lambda each: -each[1])[:TOLD])
     return ProfiledStep(end - begin, where, len(working), told,
-                        None if fused is None else sum(re.search(fused, name) is not None for name in working))
+                        None if fused is None else sum(re.search(fused, name) is not None for name in working),
+                        dict(begun))
 
 
 def _shares(begin: float, end: float, stretches: List[Stretch]) -> Iterator[Tuple[str, float]]:

@@ -181,7 +181,8 @@ def _causes(causes: tuple[Cause, ...], lines: tuple[Line, ...], brief: bool) -> 
         left = len(causes) - len(found)
         yield Table("causes", columns, rows, "What is shown to make a difference, the first cause first; all of these "
                     "intervals hold together in 95 % of cases. Settings, layers and places each divide the whole gap: "
-                    "layers and places tell where a setting acts."
+                    "layers and places tell where a setting acts. A layer was timed alone: its interval allows for "
+                    "as large a share of it as the layers together leave of the gap."
                     + (f" {left} more are in the HTML report and in --csv." if left else ""))
 
 

@@ -75,7 +75,7 @@ ANSWERS: dict[str, dict[str, Form]] = {
     "profile": {"seconds": _list(STEP), "cpu": AMOUNT, "system": AMOUNT, "faults": COUNT, "waits": COUNT,
                 "preempted": COUNT, "profiler": TEXT, "hidden": _list(TEXT),
                 "profiled": _list(_object(seconds=STEP, where=OBJECT, kernels=COUNT, unplaced=OBJECT,
-                                          fused=_optional(COUNT)))},
+                                          fused=_optional(COUNT), events=_optional(OBJECT)))},
     "serve": {**BLOCK, "service": _list(STEP)},
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},

@@ -17,13 +17,15 @@ Event = NamedTuple("Event", [("name", str), ("begin", float), ("seconds", float)
 class ProfiledStep:
     """One step under a profiler: `where` has the seconds at each of PLACES, which sum to `seconds`; `kernels` is how
     many operations computed or moved something, `fused` how many of them did the work of several operations (None
-    where their names do not tell), and `unplaced` has the seconds of names that are not known."""
+    where their names do not tell), and `unplaced` has the seconds of names that are not known. So many `events` began
+    within each place: recording them takes time there (None: nobody counted)."""
 
     seconds: float
     where: Dict[str, float]
     kernels: int
     unplaced: Dict[str, float]
     fused: Optional[int] = None
+    events: Optional[Dict[str, int]] = None
 
 
 @dataclass(frozen=True)
