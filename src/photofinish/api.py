@@ -59,7 +59,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
          command: str | None = None, environments: Places = (), make_environments: bool | None = None, data: str = "",
          epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
-         seeds: int | None = None, energy: bool = True, link: Link | str | None = None) -> Outcome:
+         seeds: int | None = None, energy: bool = True, link: Link | str | None = None, hosts: Sequence[str] = ()
+         ) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
@@ -74,7 +75,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
     `resize` to see, too, what another batch size costs; `link` ("100mbit") to put the processes of a contender on hosts
-    of their own that are joined so.
+    of their own that are joined so, `hosts` the machines for them.
     Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model)
     or the path of a text, trained on for `epochs`, `seeds` times; `target` the validation accuracy that is raced for;
     `tolerance` what counts as equally accurate at the end.
@@ -90,7 +91,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     wanted = fixed_batch(batch, memory_limit, device)
     joined = link_of(link)
     graph, case, chosen = make_case(model, wanted, shape, classes, optimizer, regime, device, threads)
-    case = replace(case, link=joined)
+    case = replace(case, link=joined, hosts=tuple(hosts))
     given = own_weights(weights, model, graph)
     meet = Meet.of(contenders, tasks, device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments)

@@ -47,6 +47,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.energy
 @options.launches
 @options.link
+@options.hosts
 @click.option("--resize", is_flag=True,
               help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")
 @options.data_set

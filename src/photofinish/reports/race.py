@@ -79,5 +79,5 @@ def describe(case: Case) -> str:
     threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
     data = f"{case.training.data}, {case.training.epochs} epochs, " if case.training else ""
     data += f"{queries(case.load)}, " if case.load else ""
-    link = f", links of {case.link}" if case.link else ""
+    link = f", links of {case.link}" if case.link else f", on {' and '.join(case.hosts)}" if case.hosts else ""
     return f"{data}batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}{link}"

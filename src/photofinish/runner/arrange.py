@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from photofinish.files.datasets import Source
 from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
-from photofinish.runner import links
+from photofinish.runner import links, machines
 from photofinish.runner.course import Course, Entry, Patience, Recorder, threads_of, usable_cores
 from photofinish.store import Store
 from photofinish.values import (
@@ -192,6 +192,24 @@ def check_links(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
         links.check(link)
 
 
+def find_hosts(entries: Sequence[Entry], cases: Mapping[str, Case], folder: Path) -> tuple[machines.Machine, ...]:
+    """The machines that the cases name, seen to be of use. Raises UsageError."""
+    case = next(iter(cases.values()))
+    if not case.hosts:
+        return ()
+    if all(entry.processes == 1 for entry in entries):
+        raise UsageError("hosts are for the processes of a contender, and each of these contenders is one",
+                         "add one that is several, such as torch:eager+ddp[2]; see: photofinish list contenders")
+    most = max(entries, key=lambda entry: entry.processes)
+    if most.processes > len(case.hosts):
+        raise UsageError(f"{most.name} is {most.processes} processes, and {len(case.hosts)} hosts are named",
+                         "name as many, separated by commas; one may be named again")
+    if case.link:
+        raise UsageError("a link joins hosts within this machine", "leave --link or --hosts out")
+    pythons = dict.fromkeys(entry.home.python for entry in entries if entry.processes > 1)
+    return machines.find(case.hosts[:most.processes], folder, pythons)
+
+
 def check_tasks(tasks: Sequence[str]) -> None:
     """Raises UsageError for a task that there is not, or a whole one beside others."""
     if SERVE in tasks:
@@ -261,7 +279,7 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         link, most = next(iter(cases.values())).link, max((entry.processes for entry in entries), default=1)
-        hosts = stack.enter_context(links.hosts(link, most)) if link else ()
+        hosts = stack.enter_context(links.hosts(link, most)) if link else find_hosts(entries, cases, folder)
         course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),
                         listener=listener or (lambda progress: None), weights=weights, room=room, least=least,
                         hosts=hosts)

@@ -23,6 +23,7 @@ from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner import allocator
 from photofinish.runner.links import Host
+from photofinish.runner.machines import Machine
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import Worker, WorkerFailed, WorkerProcess
 from photofinish.runner.ranks import Ranks, share
@@ -186,7 +187,7 @@ class Course:
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
     resize: bool = False  # whether the rehearsal also tries another batch size
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
-    hosts: tuple[Host, ...] = ()  # of the processes of a contender, where the case has a link
+    hosts: tuple[Host | Machine, ...] = ()  # of the processes of a contender, where the case has a link, or machines
     meter: Meter | None = None  # of energy, where there is one and it is asked for
 
     def __post_init__(self) -> None:
@@ -229,22 +230,25 @@ class Course:
     def start(self, entry: Entry, launch: int, memory: Mapping[str, str] = allocator.KEEP,
               linked: bool = True) -> Worker:
         """A fresh worker, pinned to the case's cores; of a strategy one for each rank, on hosts of their own if they
-        are to be `linked` and the case has a link. `memory` is what becomes of what it frees. Raises WorkerFailed."""
+        are to be `linked` and the case has a link or machines. `memory` is what becomes of what it frees. Raises
+        WorkerFailed."""
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
             return self._process(entry, place, self._environment(entry, memory))
         apart = linked and self.hosts and entry.processes > 1
-        hosts: Sequence[Host | None] = self.hosts if apart else [None] * entry.processes
+        hosts: Sequence[Host | Machine | None] = self.hosts if apart else [None] * entry.processes
         return Ranks(entry.processes, lambda rank: self._process(
-            entry, f"{place}-rank{rank}", self._environment(entry, memory, rank), hosts[rank]),
+            entry, f"{place}-rank{rank}",
+            self._environment(entry, memory, 0 if isinstance(hosts[rank], Machine) else rank), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world)
 
-    def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | None = None) -> WorkerProcess:
+    def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | Machine | None = None
+                 ) -> WorkerProcess:
         mark = mark_of(f"{self.folder.name}-{place}")
         self.watchdog.watch(mark)
         command = start.command(entry.home, self.rooms)
         if host is not None:
-            command, variables = host.command(command), {**variables, **host.variables}
+            command, variables = host.started(command, variables, self.folder / f"{place}.sh")
         return WorkerProcess(command, variables, self.folder / f"{place}.log", mark, self.patience.start,
                              self.sign_of_life)
 
@@ -310,6 +314,7 @@ class Course:
         task += f"--data {shlex.quote(training.data)} --epochs {training.epochs} " if training else ""
         task += "" if load is None else f"--rate {load.rate:g} " if load.rate else f"--clients {load.clients} "
         task += f"--link {self.case.link.name} " if self.case.link else ""
+        task += f"--hosts {','.join(self.case.hosts)} " if self.case.hosts else ""
         size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
         verb = "race" if load is None else "serve"
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -39,10 +39,11 @@ class Host:
     namespace: str
     address: str
 
-    @property
-    def variables(self) -> dict[str, str]:
-        """What tells a process there which address, or device, is the way to the others."""
-        return {HOST: self.address, "GLOO_SOCKET_IFNAME": DEVICE}
+    def started(self, command: Sequence[str], variables: Mapping[str, str], script: Path
+                ) -> tuple[list[str], dict[str, str]]:
+        """What starts that command there, told which address, or device, is the way to the others. No script is
+        written."""
+        return self.command(command), {**variables, HOST: self.address, "GLOO_SOCKET_IFNAME": DEVICE}
 
     def command(self, command: Sequence[str]) -> list[str]:
         """What runs that there. Each program becomes the next, so that it is one process with one id. JAX looks the

@@ -3,6 +3,7 @@
 import secrets
 import shlex
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,15 @@ from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
-from photofinish.runner.arrange import check_links, check_shares, find_entries, left_out, named, open_course
+from photofinish.runner.arrange import (
+    check_links,
+    check_shares,
+    find_entries,
+    find_hosts,
+    left_out,
+    named,
+    open_course,
+)
 from photofinish.runner.course import Course, Entry, Recorder
 from photofinish.store import Store
 from photofinish.values import Case, Failure, LargestBatch, Progress, Race, Skip
@@ -71,6 +80,10 @@ class Meet:
         """
         check_shares(self.entries, cases.values())
         check_links(self.entries, cases.values())
+        if any(case.hosts for case in cases.values()):  # before anything is in the store
+            self.store.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.store.folder) as folder:
+                find_hosts(self.entries, cases, Path(folder).resolve())
         facts, created = machine.facts(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
         homes = {entry.name: entry.home.record() for entry in self.entries}
         races = {task: Race(f"{self.session}-{task}{ending}", case,

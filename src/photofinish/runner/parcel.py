@@ -53,7 +53,8 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     titles, sizes, modes or devices.
     """
     info = read_header(PACKAGE / _file(framework))
-    recipe, driver = info.recipe_for(version), info.driver_of(version, strategy)
+    own = info.strategies[strategy].recipe if strategy else None
+    recipe, driver = own or info.recipe_for(version), info.driver_of(version, strategy)
     main = f"frameworks/{driver.replace('.', '/')}.py" if driver else _file(framework)
     writer = _writer(main)
     parts = (*_parts(main), *(_parts(_file(framework)) if strategy else ()))

@@ -54,7 +54,8 @@ class Case:
     `shape` is that of the first input, channels first without the batch: () where it is a single value. A sample has
     `units` of what throughput counts (tokens, say). `training` is that of tasks
     epoch and fit, `load` that of task serve, in which a query is a batch. `link` joins the hosts of contenders that are
-    several processes; None where these are in touch within this machine.
+    several processes; None where these are in touch within this machine. `hosts` are the machines that these run on,
+    one for each; () where that is this one.
     """
 
     model: str
@@ -73,3 +74,4 @@ class Case:
     training: Optional[Training] = None
     load: Optional[Load] = None
     link: Optional[Link] = None
+    hosts: Tuple[str, ...] = ()
