@@ -13,10 +13,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from photofinish import models, scripts
+from photofinish import environments, models, scripts
 from photofinish.cli import photofinish
 from photofinish.errors import UsageError
 from photofinish.reports.json import schema
+from photofinish.values import Contender
 
 # Two losses of one target; ids and a mask; a transcript; an adjacency; a rating.
 VARIED = ("inception_v3", "bert_base", "deepspeech2", "gcn_cora", "ncf_ml_1m")
@@ -49,12 +50,15 @@ def test_it_trains_without_photofinish(form: str, tmp_path: Path) -> None:
     assert "photofinish" not in program.read_text()
 
 
-ON_TWO = [("torch", "ddp"), ("torch", "ddp-fp16"), ("torch", "ddp-powersgd"), ("torch", "zero"), ("torch", "fsdp2"),
+ON_TWO = [("torch", "ddp"), ("torch", "ddp-fp16"), ("torch", "ddp-powersgd"),
+          ("torch", "ddp-localsgd"), ("torch", "zero"), ("torch", "fsdp2"),
+          ("torch", "horovod"), ("torch", "horovod-fp16"),
           ("keras", "mirrored"), ("keras", "multiworker"), ("flax", "sharded"), ("flax", "distributed")]
-SELDOM = ("ddp-fp16", "ddp-powersgd", "zero", "sharded")  # by `make test-environments`: they start as others do
+SELDOM = ("ddp-fp16", "ddp-powersgd", "ddp-localsgd", "zero", "sharded")  # by `make test-environments`: as others start
 # Now and then PyTorch 2.13.0 ends so after DistributedDataParallel ("terminate called without an active exception").
 ABORTED = "Signal 6 (SIGABRT)"
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--local-ranks-filter", "0"]
+HOROVOD = Contender.parse("torch:eager+horovod[2]")
 TWO_LOGICAL = """import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -71,6 +75,13 @@ def started(way: str, file: Path) -> list[tuple[list[str], dict[str, str]]]:
     """The words and variables of each process, the one that is listened to first: two processes, two logical CPUs of
     one, two host devices. None is a GPU. Of torchrun's, which print into each other's lines, one may speak."""
     python, addresses = [sys.executable, "-I", str(file)], [f"localhost:{free_port()}" for _ in range(2)]
+    if way.startswith("horovod"):
+        apart = environments.resolve(HOROVOD)
+        if isinstance(apart, environments.Missing):
+            pytest.skip(f"{apart.reason}: {apart.cure}")
+        programs = apart.python.parent  # where horovodrun finds the Python to start
+        return [([str(programs / "horovodrun"), "-np", "2", "--gloo", str(programs / "python"), str(file)],
+                 {"PATH": f"{programs}:{os.environ['PATH']}", "HOROVOD_GLOO_IFACE": "lo"})]
     if way == "multiworker":
         return [(python, {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker",
                                                                                              "index": rank}})})
@@ -100,7 +111,8 @@ def test_on_two_devices_it_learns_as_on_one(form: str, way: str, tmp_path: Path)
         told = [each.communicate()[0] for each in running]
     said = (tmp_path / "log").read_text()
     assert ABORTED in said or not any(each.returncode for each in running), said  # all losses are there nevertheless
-    losses = [float(line) for line in told[0].splitlines() if not line.startswith("[Gloo]")]  # which has its say there
+    losses = [float(line.removeprefix("[0]<stdout>:")) for line in told[0].splitlines()  # as horovodrun has it
+              if not line.startswith(("[Gloo]", "[1]<stdout>:"))]  # which have their say there
     assert len(losses) == scripts.STEPS
     assert losses[-1] < losses[0] / 2
 

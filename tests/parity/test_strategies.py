@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 from photofinish import api, models
-from photofinish.environments import frameworks, installed
+from photofinish.environments import Missing, frameworks, installed, resolve
 from photofinish.stats.time_split import time_splits
 from photofinish.values import Contender
 
 TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
+DIVIDING = "tensor"  # tried on a model that it can divide
+APART = ["torch:eager+horovod[2]", "torch:eager+horovod[2,hook=fp16]"]  # each in an environment of its own
 QUICK = ("torch:", "tensorflow:graph+multiworker")  # tests of seconds; `make test-environments` tries all
 ALL = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
                    for hook in ("", *(f",hook={each}" for each in strategy.gradients))
-                   for mode in strategy.modes if "cpu" in strategy.devices]
+                   for mode in strategy.modes if "cpu" in strategy.devices and not strategy.recipe and name != DIVIDING]
        for info in frameworks().values() if info.strategies and not info.in_house}
 STRATEGIES = {name: found for name, everyone in ALL.items() if (found := [
     each for each in everyone if each.startswith(QUICK) or "PHOTOFINISH_STRATEGIES" in os.environ])}
@@ -37,11 +39,56 @@ def test_two_compute_what_the_reference_does_with_its_batch_in_two_parts(
     assert compressed.keys() == {name for name in STRATEGIES[framework] if "hook" in name}
 
 
+def missing(contender: str) -> str:
+    """Why it cannot be tried here, and how it could be."""
+    found = resolve(Contender.parse(contender))
+    return f"{found.reason}: {found.cure}" if isinstance(found, Missing) else ""
+
+
+def test_two_that_divide_the_layers_compute_what_one_does(tmp_path: Path) -> None:
+    if "torch" not in HERE:
+        pytest.skip("PyTorch is not installed for this Python")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two processes need two cores")
+    contender = f"torch:eager+{DIVIDING}[2]"
+    found = api.verify("transformer_base", [contender], reduced=True, threads=2, store=tmp_path)
+    assert found.certified and [each.slices for each in found.certificates] == [1], found
+    refused = api.verify(f"{TINY}:tiny_plain", [contender], threads=2, store=tmp_path)
+    assert "no two linear layers in a row that 2 processes could share" in refused.failures[0].message
+
+
+@pytest.mark.parametrize(("model", "attentions", "pairs"), [
+    ("transformer_base", 18, 12), ("bert_base", 12, 12), ("resnet18", 0, 0),
+    ("vit_b16", 0, 12)])  # one layer makes all that its attention takes
+def test_what_can_be_divided_is_found_in_the_graph(model: str, attentions: int, pairs: int) -> None:
+    if "torch" not in HERE:
+        pytest.skip("PyTorch is not installed for this Python")
+    from photofinish.frameworks._torch.strategies import tensor
+    found = [bool(between) for _, between, _ in tensor.divisible(models.find(model).graph(), 2)]
+    assert (sum(found), len(found) - sum(found)) == (attentions, pairs)
+    odd = [between for _, between, _ in tensor.divisible(models.find(model).graph(), 5)]
+    assert not any(odd)  # no 8 or 12 heads can be shared by five
+
+
+@pytest.mark.parametrize("contender", APART)
+def test_a_strategy_of_another_package_computes_the_same(contender: str, tmp_path: Path) -> None:
+    if missing(contender):
+        pytest.skip(missing(contender))
+    found = api.verify(f"{TINY}:tiny", [contender], threads=2, store=tmp_path)
+    assert found.certified, found
+    assert [(each.slices, bool(each.gradients)) for each in found.certificates] == [(2, "hook" in contender)]
+
+
+def test_every_strategy_that_has_a_recipe_is_tried_here() -> None:
+    assert {f"{info.name}+{name}" for info in frameworks().values() for name, each in info.strategies.items()
+            if each.recipe} == {each.partition("[")[0].replace(":eager", "") for each in APART}
+
+
 @pytest.mark.parametrize("contender", [
-    "torch:eager+ddp[2]", "jax:jit+distributed[2]", "tensorflow:graph+multiworker[2]"])
+    "torch:eager+ddp[2]", "torch:eager+horovod[2]", "jax:jit+distributed[2]", "tensorflow:graph+multiworker[2]"])
 def test_each_of_two_tells_when_it_sent_every_gradient(contender: str, tmp_path: Path) -> None:
-    if contender.partition(":")[0] not in HERE:
-        pytest.skip("it is not installed for this Python")
+    if missing(contender):
+        pytest.skip(missing(contender))
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two processes need two cores")
     if not contender.startswith("torch:") and "PHOTOFINISH_STRATEGIES" not in os.environ:

@@ -396,6 +396,24 @@ def test_numpy_and_the_package_of_a_build_are_asked_for() -> None:
     assert built.requirements == ("alpha==1.5", "zoo==2", "numpy")
 
 
+def test_a_strategy_of_another_package_has_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe(">=3.6", ("alpha-cpu==1.5", "team-up==2"), build_dependencies=("alpha-cpu==1.5",))
+    info = replace(ALPHA, strategies={"team": headers.Strategy(("eager",), ("cpu",), recipe=recipe),
+                                      "plain": headers.Strategy(("eager",), ("cpu",))})
+    alone, plain, team = (Contender("alpha", "eager", strategy=each, world=2) for each in ("", "plain", "team"))
+    found = ordered(team, info)
+    assert (found.name, found.title) == ("alpha+team", "Alpha with Team")
+    assert found.requirements == ("alpha-cpu==1.5", "team-up==2", "numpy")
+    assert ordered(replace(team, version="1.4"), info).recipe.build_dependencies == ("alpha-cpu==1.4",)
+    assert ordered(plain, info).folder == ordered(alone, info).folder != found.folder
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": info})
+    monkeypatch.setattr(choice, "installed_version", lambda framework: "1.5")
+    assert isinstance(choice.own(plain), Environment)
+    lacking = choice.own(team)
+    assert isinstance(lacking, Missing) and lacking.cure == "photofinish env create alpha+team"
+    assert "team_up is not installed" in lacking.reason
+
+
 def test_the_oldest_python_gets_the_backport_of_dataclasses(nothing_found: Path) -> None:
     python(nothing_found / "bin" / "python3.6", "3.6.15")
     order = ordered(Contender("alpha", "eager", version="0.9"))
@@ -408,6 +426,8 @@ def test_the_key_changes_with_whatever_decides_what_is_in_an_environment(nothing
     changes: list[Callable[[], recipes.Order]] = [
         lambda: replace(order, requirements=("alpha-cpu==1.6",)), lambda: replace(order, pins=("numpy==1",)),
         lambda: replace(order, recipe=replace(order.recipe, build_dependencies=("wheel",))),
+        lambda: replace(order, recipe=replace(order.recipe, compiler_flags="-std=c++17")),
+        lambda: replace(order, recipe=replace(order.recipe, build_environment={"WITH_ALPHA": "1"})),
         lambda: replace(order, recipe=replace(order.recipe, build_isolation=False)),
         lambda: replace(order, interpreter=replace(interpreter, base=Path("/other"))),
         lambda: replace(order, interpreter=replace(interpreter, version="3.0")),

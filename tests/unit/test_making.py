@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,16 @@ def test_what_is_missing_is_made_once_and_then_found(uv: Installer) -> None:
     assert len(calls) == 2 and calls[0].startswith("venv") and calls[1].endswith("alpha-cpu==1.5 numpy")
     assert get() == made == resolve(CONTENDER) and uv.called == calls
     assert "alpha-cpu==1.5" in (order().folder / "install.log").read_text()
+
+
+def test_a_recipe_has_the_last_word_with_the_compiler(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "echo -n")
+    recipe = replace(order().recipe, compiler_flags="-std=c++17", build_environment={"WITH_ALPHA": "1"})
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": replace(ALPHA, recipe=recipe)})
+    assert isinstance(get(), Environment)
+    found = make.building(order())
+    said = subprocess.run([found["CXX"], "-std=c++14", "a b.cc"], capture_output=True, text=True, check=True).stdout
+    assert said == "-std=c++14 a b.cc -std=c++17" and found["WITH_ALPHA"] == "1"
 
 
 def test_a_version_has_an_environment_of_its_own(uv: Installer) -> None:

@@ -54,6 +54,7 @@ def list_all(as_json: bool) -> None:
 @command.command("create", epilog="""\b
 Examples:
   photofinish env create torch@2.8.0
+  photofinish env create torch+horovod
   photofinish env create all
 
 \b
@@ -62,7 +63,8 @@ Exit code: 0 done, 1 one could not be made, 2 wrong use.""")
 @options.as_json
 @options.quiet
 def create(names: tuple[str, ...], as_json: bool, quiet: bool) -> int:
-    """Make the environment of each FRAMEWORK (torch, torch@2.8.0, or all), even where this Python has it."""
+    """Make the environment of each FRAMEWORK (torch, torch@2.8.0, torch+horovod, or all), even where this Python has
+    it."""
     from photofinish.cli import output
     from photofinish.environments import Missing, choice
     wanted = _contenders(names)
@@ -166,7 +168,7 @@ def places() -> list[Entry]:
 
 def told(made: "Made") -> Entry:
     """A made environment as `--json` gives it."""
-    return {"name": made.framework + (f"@{made.asked}" if made.asked else ""), "version": made.version,
+    return {"name": made.name, "version": made.version,
             "python": made.python_version, "path": str(made.python.parent.parent), "bytes": made.bytes,
             "made": made.made, "used": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(made.used)),
             "packages": made.packages}
@@ -194,8 +196,8 @@ def sheet(frameworks: Sequence[Entry], made: Sequence[Entry]) -> "Document":
 
 def _contenders(names: Sequence[str]) -> "list[Contender]":
     """In their default modes. Raises UsageError for a name that is none."""
-    from photofinish.environments import expand
-    return expand(*names)
+    from photofinish.environments import expand, split
+    return expand(*(f"{name}[2]" if "+" in name and "[" not in name else name for name in split(names)))
 
 
 def _existing(contender: "Contender") -> "tuple[Order, Made]":
@@ -211,8 +213,7 @@ def _existing(contender: "Contender") -> "tuple[Order, Made]":
 
 
 def _means(name: str, made: "Made") -> bool:
-    framework, _, version = name.partition("@")
-    return name == ALL or (framework == made.framework and version in ("", made.asked))
+    return name in (ALL, made.framework, made.name)
 
 
 def _print(value: Any) -> None:

@@ -117,8 +117,13 @@ def _whereabouts(info: "FrameworkInfo") -> Entry:
 
 def contenders() -> list[Entry]:
     """Every framework in every mode, every loop of its own over a data set, and in two processes by each strategy."""
+    from photofinish.environments import Environment, resolve
     from photofinish.environments import frameworks as headers
     from photofinish.environments.headers import STRATEGY_TASKS
+    from photofinish.values import Contender
+
+    def installed(name: str) -> bool:
+        return isinstance(resolve(Contender.parse(name)), Environment)
     found = []
     for each in frameworks():
         info = headers()[each["name"]]
@@ -127,7 +132,9 @@ def contenders() -> list[Entry]:
                    for mode in strategy.modes}
         ways.update(dict.fromkeys(several, STRATEGY_TASKS))
         found += [{"name": f"{each['name']}:{way}", "default": way == each["modes"][0],
-                   "installed": each["version"] is not None, "tasks": list(tasks),
+                   "installed": each["version"] is not None and (
+                       way not in several or several[way].recipe is None or installed(f"{each['name']}:{way}")),
+                   "tasks": list(tasks),
                    "never_run": way in several and several[way].never_run,
                    "options": {**each["options"], **({key: list(values) for key, values in several[way].options.items()}
                                                      if way in several else {})}}

@@ -26,7 +26,8 @@ _held: dict[Path, IO[bytes]] = {}  # the locks of what this process uses
 @dataclass(frozen=True)
 class Made:
     """An environment that is there. `version` is the framework's, `asked` the one that was asked for ("" for the
-    usual); `python` what starts it, `packages` everything in it; `bytes` what it takes."""
+    usual), `strategy` the one it was made for; `python` what starts it, `packages` everything in it; `bytes` what it
+    takes."""
 
     folder: Path
     framework: str
@@ -37,6 +38,11 @@ class Made:
     packages: dict[str, str]
     bytes: int
     made: str
+    strategy: str = ""
+
+    @property
+    def name(self) -> str:
+        return spelled(self.framework, self.asked, self.strategy)
 
     @property
     def used(self) -> float:
@@ -44,6 +50,11 @@ class Made:
         with suppress(OSError):
             return (self.folder / ".complete").stat().st_mtime
         return 0.0
+
+
+def spelled(framework: str, version: str = "", strategy: str = "") -> str:
+    """As contenders are: torch, torch@2.8.0, torch+horovod."""
+    return framework + (f"@{version}" if version else "") + (f"+{strategy}" if strategy else "")
 
 
 def root() -> Path:

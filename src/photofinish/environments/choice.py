@@ -21,15 +21,16 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from photofinish.environments import cache, headers, interpreters, make, recipes, releases
+from photofinish.environments.cache import spelled
 from photofinish.environments.contenders import everybody, known
 from photofinish.environments.headers import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
-from photofinish.environments.recipes import Order, spelled
+from photofinish.environments.recipes import Order, apart, beside, titled
 from photofinish.errors import UsageError
 from photofinish.values import Contender
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
-DEBIAN = {"node": "nodejs", "libmpi": "libopenmpi3"}  # what has a package of another name
+DEBIAN = {"c++": "g++", "node": "nodejs", "libmpi": "libopenmpi3"}  # what has a package of another name
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def order_for(contender: Contender) -> Order | Missing:
     found = recipes.order(contender, framework)
     if isinstance(found, Order):
         return found
-    title = f"{framework.title} {contender.version}".rstrip()
+    title = titled(framework, contender.version)
     return Missing(f"{title} needs Python {found.python}; none was found on PATH, under pyenv, uv or conda",
                    f"install one, for example: {_installing(found.python)}")
 
@@ -149,18 +150,20 @@ def _unreleased(framework: FrameworkInfo, version: str) -> Missing | None:
     if not version or not releases.unheard_of(framework.name, version):
         return None
     known = list(releases.of(framework.name))
-    near = " or ".join(spelled(framework, each) for each in releases.around(framework.name, version))
+    near = " or ".join(spelled(framework.name, each) for each in releases.around(framework.name, version))
     return Missing(f"{framework.title} has no release {version}",
                    f"did you mean {near}? (its releases: {known[0]} to {known[-1]}; for a build of your own: "
-                   f"--env {spelled(framework, version)}=PATH)")
+                   f"--env {spelled(framework.name, version)}=PATH)")
 
 
 def _lacking(contender: Contender) -> Missing | None:
     """What the framework needs of the system and does not find there."""
     framework = headers.frameworks()[contender.framework]
-    lacking = [each for each in recipes.recipe_of(framework, contender.version).system if not _on_system(each)]
+    recipe = recipes.recipe_of(framework, contender.version, contender.strategy)
+    lacking = [each for each in recipe.system if not _on_system(each)]
     packages = [DEBIAN.get(each, each) for each in lacking]
-    return Missing(f"{framework.title} needs {' and '.join(lacking)}, which this machine lacks",
+    title = titled(framework, strategy=apart(contender, framework))
+    return Missing(f"{title} needs {' and '.join(lacking)}, which this machine lacks",
                    f"install it, on Debian with: apt-get install {' '.join(packages)}") if lacking else None
 
 
@@ -170,14 +173,18 @@ def own(contender: Contender) -> Environment | Missing:
     version = installed_version(framework)
     here = sys.version.split()[0]
     if version is None:
-        create = f"photofinish env create {spelled(framework, contender.version)}"
+        create = f"photofinish env create {spelled(framework.name, contender.version)}"
         if framework.language != "python":
             return Missing(f"{framework.title} runs in Node.js, in an environment of its own", create)
         return Missing(f"{framework.title} is not installed for this Python {here}",
                        create if contender.version else cure(framework))
     if not _is(version, contender.version):
         return Missing(f"{framework.title} {contender.version} is not installed: this Python has {version}",
-                       f"photofinish env create {spelled(framework, contender.version)}")
+                       f"photofinish env create {spelled(framework.name, contender.version)}")
+    for module in beside(contender, framework):
+        if importlib.util.find_spec(module) is None:
+            return Missing(f"{module} is not installed for this Python {here}",
+                           f"photofinish env create {spelled(framework.name, contender.version, contender.strategy)}")
     source = _source(contender)
     if source and importlib.util.find_spec(source.partition(".")[0]) is None:
         return Missing(f"{source} is not installed for this Python {here}", f"pip install '{framework.builds[source]}'")
@@ -227,7 +234,7 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
     """The user's own environment for it, None if they named none. The one named for a framework serves every version
     that it has, the one named for a version that version alone, the one named for a contender nobody else."""
     framework = headers.frameworks()[contender.framework]
-    name = spelled(framework, contender.version)
+    name = spelled(framework.name, contender.version)
     python = choice.given.get(contender.name) or choice.given.get(name) or choice.given.get(framework.name)
     if python is None:
         return None
@@ -237,7 +244,7 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
     found = interpreters.examine(python)
     if found is None:
         return Missing(f"{python} does not start as a CPython 3", f"name another with --env {name}=PATH")
-    needed = {framework.module: framework.requirement, "numpy": "numpy"}
+    needed = {framework.module: framework.requirement, "numpy": "numpy", **beside(contender, framework)}
     source = _source(contender)
     if source:
         needed[source.partition(".")[0]] = framework.builds[source]

@@ -26,6 +26,7 @@ Python are for programs that this worker calls.
                                                         depends on the batch (its statistics, a mean over tokens) is
                                                         taken of the whole one, and not of each one's part. One that is
                                                         `never-run`, for want of the devices, says so where it is met.
+                                                        One that needs more than the framework has a `recipe`.
     [tool.photofinish.libraries]                        the system's libraries that stand in for those of other names
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
@@ -70,26 +71,12 @@ WAITS = ("seconds", "minutes")
 
 
 @dataclass(frozen=True)
-class Strategy:
-    """The modes and devices in which several processes may train one model together by it (or several devices of
-    `one_process`, to which each layer may be of the `whole_batch`); the `options` that it adds; what a `hook` among
-    these makes of `gradients` that are sent: a format, or "approximated"."""
-
-    modes: tuple[str, ...]
-    devices: tuple[str, ...]
-    options: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    gradients: dict[str, str] = field(default_factory=dict)
-    never_run: bool = False
-    one_process: bool = False
-    whole_batch: bool = False
-
-
-@dataclass(frozen=True)
 class Recipe:
     """How an environment of a framework is made.
 
     `version` is the range of the framework's versions it is for ("" for the usual one); `build_dependencies` are
-    installed before the rest, which is then built among them if `build_isolation` is off; `system` are programs,
+    installed before the rest, which is then built among them if `build_isolation` is off, with `build_environment`
+    among the variables and `compiler_flags` after those that a package gives the C++ compiler; `system` are programs,
     libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them;
     `npm` are packages for Node.js ("@scope/name@1.2.3"). `modes` are those that these versions have, none listed
     meaning all; `driver` is the module of a part that drives them ("" for the framework's own file) and
@@ -110,6 +97,25 @@ class Recipe:
     driver: str = ""
     layers: str = ""
     hazards: str = ""
+    build_environment: dict[str, str] = field(default_factory=dict)
+    compiler_flags: str = ""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The modes and devices in which several processes may train one model together by it (or several devices of
+    `one_process`, to which each layer may be of the `whole_batch`); the `options` that it adds; what a `hook` among
+    these makes of `gradients` that are sent: a format, or "approximated"; the `recipe` of its environment, None where
+    that is the framework's."""
+
+    modes: tuple[str, ...]
+    devices: tuple[str, ...]
+    options: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    gradients: dict[str, str] = field(default_factory=dict)
+    never_run: bool = False
+    one_process: bool = False
+    whole_batch: bool = False
+    recipe: Recipe | None = None
 
 
 @dataclass(frozen=True)
@@ -234,8 +240,11 @@ class FrameworkInfo:
 
     @property
     def imports(self) -> frozenset[str]:
-        """What its file may import: its packages as Python calls them, and what they `bring`."""
-        plain = {re.sub(r"[-_](cpu|gpu)$", "", name).replace("-", "_") for name in self.packages if name != "numpy"}
+        """What its files may import: its packages as Python calls them, those of its strategies, and what they
+        `bring`."""
+        more = [package_of(each) for strategy in self.strategies.values() if strategy.recipe
+                for each in strategy.recipe.dependencies]
+        plain = {re.sub(r"[-_](cpu|gpu)$", "", name).replace("-", "_") for name in (*self.packages, *more)}
         return frozenset({self.module, *plain, *self.brings} - {"numpy"})
 
     @property
@@ -278,7 +287,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
-                             own.get("libraries", {}), _strategies(own))
+                             own.get("libraries", {}), _strategies(own, unmeasured))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -295,7 +304,8 @@ def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
                   _bytes(given["download"]) if "download" in given else usual.download,
                   _bytes(given["disk"]) if "disk" in given else usual.disk,
                   tuple(given.get("npm", usual.npm)), tuple(given.get("modes", ())), given.get("driver", ""),
-                  given.get("layers", ""), given.get("hazards", ""))
+                  given.get("layers", ""), given.get("hazards", ""), given.get("build-environment", {}),
+                  given.get("compiler-flags", ""))
 
 
 def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -326,12 +336,13 @@ def _mode_devices(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {mode: tuple(devices) for mode, devices in given.items()}
 
 
-def _strategies(own: dict[str, Any]) -> dict[str, Strategy]:
+def _strategies(own: dict[str, Any], usual: Recipe) -> dict[str, Strategy]:
     """Raises ValueError."""
     found = {name: Strategy(tuple(each["modes"]), tuple(each["devices"]),
                             {option: tuple(values) for option, values in each.get("options", {}).items()},
                             each.get("gradients", {}), each.get("never-run", False), each.get("one-process", False),
-                            each.get("whole-batch", False))
+                            each.get("whole-batch", False),
+                            _recipe(usual, each["recipe"]) if "recipe" in each else None)
              for name, each in own.get("strategies", {}).items()}
     for name, each in found.items():
         if not set(each.gradients) <= set(each.options.get(HOOK, ())):

@@ -29,6 +29,7 @@ LARGE = 100e6  # bytes to download from which the sizes are told
 PATIENCE = 0.5  # seconds between two tries to get at an environment that another process is making
 LOOK = 2.0  # seconds between two looks at how far the installer is
 TAIL = 15  # lines of its log that a failure keeps
+COMPILER = "c++"
 # Would send packages elsewhere, or make the installer believe that it works for the user's own environment.
 NOT_FOR_INSTALLERS = ("VIRTUAL_ENV", "CONDA_PREFIX", "PIP_CONSTRAINT", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV",
                       "PIP_ROOT", "PIP_TARGET", "PIP_USER", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_PROJECT_ENVIRONMENT",
@@ -116,6 +117,18 @@ def surroundings(uv: str | None) -> dict[str, str]:
     return {**kept, **settings, "PYTHONNOUSERSITE": "1"}
 
 
+def building(order: Order) -> dict[str, str]:
+    """The variables that the recipe's packages are built with. Build systems put a standard of their own after the
+    user's flags, and the last one holds: hence a compiler that adds the recipe's after these."""
+    flags, found = order.recipe.compiler_flags, dict(order.recipe.build_environment)
+    if flags:
+        compiler = order.folder / COMPILER
+        compiler.write_text(f'#!/bin/sh\nexec {os.environ.get("CXX", COMPILER)} "$@" {flags}\n')  # CXX may be words
+        compiler.chmod(0o755)
+        found["CXX"] = str(compiler)
+    return found
+
+
 def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
     """The lock is ours; its descriptor goes to the installer too, which so keeps it if it outlives us."""
     folder, environment, begin = order.folder, order.folder / "environment", time.monotonic()
@@ -128,7 +141,7 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
     (folder / "pins.txt").write_text("".join(f"{each}\n" for each in order.pins if not each.startswith(npm.PREFIX)))
     listener(Progress("environment", announcement(order)))
     uv = find_uv()
-    variables = surroundings(uv)
+    variables = {**surroundings(uv), **building(order)}
     try:
         for command in commands(order, uv):
             code = _run(command, variables, order, lock, listener)
@@ -141,7 +154,7 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
         if found is None or main not in packages:
             return _failed(order, command, f"left no {main} behind")
         made = Made(folder, order.framework.name, packages[main], order.version, found.python, found.version, packages,
-                    cache.size_of(folder), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+                    cache.size_of(folder), time.strftime("%Y-%m-%dT%H:%M:%S%z"), order.strategy)
         cache.complete(made)
     finally:
         if cache.read(folder) is None:

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from photofinish.environments import cache, interpreters, npm, pins
+from photofinish.environments.cache import spelled
 from photofinish.environments.headers import FrameworkInfo, Recipe, main_of, package_of
 from photofinish.environments.interpreters import Interpreter
 from photofinish.values import Contender
@@ -18,8 +19,8 @@ from photofinish.values import Contender
 
 @dataclass(frozen=True)
 class Order:
-    """An environment that can be made. `version` is the one asked for ("" for the usual); `pins` are exact versions
-    for whatever of them gets installed."""
+    """An environment that can be made. `version` is the one asked for ("" for the usual), `strategy` the one that has a
+    recipe of its own, if it is for that; `pins` are exact versions for whatever of them gets installed."""
 
     framework: FrameworkInfo
     version: str
@@ -27,15 +28,16 @@ class Order:
     requirements: tuple[str, ...]
     pins: tuple[str, ...]
     interpreter: Interpreter
+    strategy: str = ""
 
     @property
     def name(self) -> str:
-        """As a contender spells it: torch, torch@2.8.0."""
-        return spelled(self.framework, self.version)
+        """As a contender spells it: torch, torch@2.8.0, torch+horovod."""
+        return spelled(self.framework.name, self.version, self.strategy)
 
     @property
     def title(self) -> str:
-        return f"{self.framework.title} {self.version}".rstrip()
+        return titled(self.framework, self.version, self.strategy)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -47,6 +49,8 @@ class Order:
         """A digest of everything that decides what is in it."""
         parts = [self.recipe.build_dependencies, self.recipe.build_isolation, self.requirements, self.pins,
                  str(self.interpreter.base), self.interpreter.version, self.interpreter.platform, *self.recipe.npm]
+        if self.recipe.build_environment or self.recipe.compiler_flags:
+            parts += [self.recipe.build_environment, self.recipe.compiler_flags]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
@@ -59,7 +63,7 @@ def order(contender: Contender, framework: FrameworkInfo) -> Order | Recipe:
 
     The option `build` adds the package whose model it names.
     """
-    recipe = recipe_of(framework, contender.version)
+    recipe = recipe_of(framework, contender.version, contender.strategy)
     interpreter = interpreters.choose(recipe.python)
     if interpreter is None:
         return recipe
@@ -68,27 +72,44 @@ def order(contender: Contender, framework: FrameworkInfo) -> Order | Recipe:
     there = {canonicalize_name(package_of(each)) for each in recipe.dependencies}
     more = tuple(each for each in more if canonicalize_name(package_of(each)) not in there)
     requirements = recipe.dependencies + more
-    known = pins.read(spelled(framework, contender.version), requirements + recipe.npm, interpreter.minor)
-    return Order(framework, contender.version, recipe, requirements, known, interpreter)
+    strategy = apart(contender, framework)
+    known = pins.read(spelled(framework.name, contender.version, strategy), requirements + recipe.npm,
+                      interpreter.minor)
+    return Order(framework, contender.version, recipe, requirements, known, interpreter, strategy)
 
 
-def recipe_of(framework: FrameworkInfo, version: str = "") -> Recipe:
-    """The recipe for a version: the one whose range holds it, else the usual one (how large another version is than
-    the usual one nobody has measured). The framework's main package is pinned to the version."""
+def recipe_of(framework: FrameworkInfo, version: str = "", strategy: str = "") -> Recipe:
+    """The strategy's own recipe if it has one; else that for a version: the one whose range holds it, else the usual
+    one (how large another version is than the usual one nobody has measured). The framework's main package is pinned
+    to the version."""
+    usual = (framework.strategies[strategy].recipe if strategy else None) or framework.recipe
     if not version:
-        return framework.recipe
+        return usual
     found = framework.recipe_for(version)
     if found is framework.recipe:
-        found = replace(found, download=0, disk=0)
+        found = replace(usual, download=0, disk=0)
     main = main_of(framework.name, found)
     if found.npm:
         return replace(found, npm=(npm.spelled(main, version), *found.npm[1:]))
-    return replace(found, dependencies=tuple(_pinned(each, version) if package_of(each) == main else each
-                                             for each in found.dependencies))
+    there = [tuple(_pinned(each, version) if package_of(each) == main else each for each in group)
+             for group in (found.dependencies, found.build_dependencies)]
+    return replace(found, dependencies=there[0], build_dependencies=there[1])
 
 
-def spelled(framework: FrameworkInfo, version: str) -> str:
-    return framework.name + (f"@{version}" if version else "")
+def apart(contender: Contender, framework: FrameworkInfo) -> str:
+    """The contender's strategy if it has an environment of its own, else ""."""
+    return contender.strategy if contender.strategy and framework.strategies[contender.strategy].recipe else ""
+
+
+def beside(contender: Contender, framework: FrameworkInfo) -> dict[str, str]:
+    """What the contender's strategy needs beside the framework: what Python imports, and what installs it."""
+    strategy = apart(contender, framework)
+    found = recipe_of(framework, strategy=strategy).dependencies if strategy else ()
+    return {package_of(each).replace("-", "_"): each for each in found if package_of(each) not in framework.packages}
+
+
+def titled(framework: FrameworkInfo, version: str = "", strategy: str = "") -> str:
+    return " ".join(filter(None, (framework.title, version, f"with {strategy.capitalize()}" if strategy else "")))
 
 
 def _pinned(requirement: str, version: str) -> str:

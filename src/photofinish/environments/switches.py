@@ -6,9 +6,9 @@ One may be an option of a contender: torch:compile[TORCHINDUCTOR_LAYOUT_OPTIMIZA
 from collections.abc import Mapping, Sequence
 
 BEGINNINGS = (  # of their names; TF_ alone is Terraform's as well
-    "CUBLAS_", "CUDA_", "DNNL_", "FLAGS_", "GOMP_", "JAX_", "KERAS_", "KMP_", "MKL_", "MXNET_", "NVIDIA_", "OMP_",
-    "ONEDNN_", "OPENBLAS_", "ORT_", "PYTORCH_", "TF_CUDNN", "TF_DETERMINISTIC", "TF_DISABLE", "TF_ENABLE", "TF_FORCE",
-    "TF_GPU", "TF_NUM", "TF_USE", "TF_XLA", "TORCH", "TRITON_", "XLA_")
+    "CUBLAS_", "CUDA_", "DNNL_", "FLAGS_", "GOMP_", "HOROVOD_", "JAX_", "KERAS_", "KMP_", "MKL_", "MXNET_", "NVIDIA_",
+    "OMP_", "ONEDNN_", "OPENBLAS_", "ORT_", "PYTORCH_", "TF_CUDNN", "TF_DETERMINISTIC", "TF_DISABLE", "TF_ENABLE",
+    "TF_FORCE", "TF_GPU", "TF_NUM", "TF_USE", "TF_XLA", "TORCH", "TRITON_", "XLA_")
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # a race sets them, by the option `threads`
 
 

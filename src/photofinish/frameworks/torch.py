@@ -23,12 +23,35 @@
 # [tool.photofinish.strategies.ddp]
 # modes = ["eager"]
 # devices = ["cpu"]
-# options = { hook = ["fp16", "powersgd"], bucket = ["N"], matrix_rank = ["N"] }
-# gradients = { fp16 = "float16", powersgd = "approximated" }
+# options = { hook = ["fp16", "powersgd", "localsgd"], bucket = ["N"], matrix_rank = ["N"], period = ["N"] }
+# gradients = { fp16 = "float16", powersgd = "approximated", localsgd = "approximated" }
 # [tool.photofinish.strategies]
 # dp = { modes = ["eager"], devices = ["cuda"], one-process = true, never-run = true }
 # fsdp2 = { modes = ["eager"], devices = ["cpu"] }
+# tensor = { modes = ["eager"], devices = ["cpu"], whole-batch = true }
 # zero = { modes = ["eager"], devices = ["cpu"] }
+# [tool.photofinish.strategies.horovod]
+# modes = ["eager"]
+# devices = ["cpu"]
+# options = { hook = ["fp16"] }
+# gradients = { fp16 = "float16" }
+# [tool.photofinish.strategies.horovod.recipe]
+# dependencies = ["torch==2.13.0", "numpy", "horovod==0.28.1"]
+# build-dependencies = ["torch==2.13.0", "numpy", "setuptools<80", "wheel", "packaging", "pyyaml", "cffi"]
+# no-build-isolation = true
+# compiler-flags = "-std=c++17"
+# system = ["cmake", "make", "c++"]
+# download = "212 MB"
+# disk = "940 MB"
+# hazards = "Horovod is built from its source, which took three minutes on two cores"
+# [tool.photofinish.strategies.horovod.recipe.build-environment]
+# MAKEFLAGS = "-j4"
+# HOROVOD_WITH_PYTORCH = "1"
+# HOROVOD_WITH_GLOO = "1"
+# HOROVOD_CPU_OPERATIONS = "GLOO"
+# HOROVOD_WITHOUT_MPI = "1"
+# HOROVOD_WITHOUT_TENSORFLOW = "1"
+# HOROVOD_WITHOUT_MXNET = "1"
 # [[tool.photofinish.recipes]]
 # version = "<1.4"
 # python = ">=3.6,<3.7"

@@ -95,9 +95,9 @@ def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference
 def approximated(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
                  contender: Draws, form: Format = FLOAT32) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
     """The checks of processes that update by an approximation of their mean gradient, and keep what it leaves out for
-    the next step (error feedback; Karimireddy et al. 2019). What they send and what they keep add up to the gradient:
-    that is compared, as all that comes before an update. Of the updates nothing is, but that they lower the loss about
-    as much as the exact ones."""
+    the next step (error feedback; Karimireddy et al. 2019), or by their own, and average their parameters now and then
+    (Lin et al. 2018). What they send and what they keep add up to the gradient: that is compared, as all that comes
+    before an update. Of the updates nothing is, but that they lower the loss about as much as the exact ones."""
     known = Parameters(graph, batch, reference[0]["training"], form)
     comparisons = [each for exercise in ("inference", "training")
                    for each in _exercise(exercise, reference, contender, form, known)]

@@ -57,9 +57,9 @@ def reused(certificates: Sequence[Certificate]) -> Note:
 def _sent(certificate: Certificate) -> str:
     """What of its proof hangs on gradients that are compressed on their way."""
     if certificate.gradients == APPROXIMATED:
-        return ("updates by an approximation of the mean gradient: its steps are not the reference's, and are not "
-                "compared. What it sends and what it keeps for the next step add up to the reference's gradient, and "
-                "ten steps lower the loss about as much.")
+        return ("updates by an approximation of the mean gradient, or each process by its own: its steps are not the "
+                "reference's, and are not compared. What its processes send and what they keep add up to the "
+                "reference's gradient, and ten steps lower the loss about as much.")
     return (f"rounds gradients to {certificate.gradients} on their way: they, and updates, are allowed twice what that "
             "makes of the reference's; everything else what float32 does.")
 

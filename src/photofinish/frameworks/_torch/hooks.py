@@ -1,25 +1,32 @@
 """What DistributedDataParallel's communication hooks make of gradients on their way: a class per value of the option.
 """
 
-from typing import Any, Dict, Type
+from typing import Any, Dict, Tuple, Type
 
 import torch
 from torch import distributed
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
 from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from torch.distributed.algorithms.model_averaging.utils import average_parameters
 
 from photofinish.frameworks import Setup, Unsupported
 
+PERIOD = "4"  # steps from one mean of parameters to the next, as in PyTorch's own example
 PLAIN_STEPS = 2  # before PowerSGD begins: the least PyTorch allows, for DDP divides its buckets anew after the first
 
 
 class Hook:
     """None: gradients are averaged as they are."""
 
+    own: Tuple[str, ...] = ()  # of the options, those that only this hook knows
+
     def __init__(self, setup: Setup) -> None:
         """Raises Unsupported for an option that is another hook's."""
-        if "matrix_rank" in setup.options:
-            raise Unsupported("matrix_rank is PowerSGD's: write hook=powersgd, or leave it out")
+        for name, hook in (("matrix_rank", "powersgd"), ("period", "localsgd")):
+            if name in setup.options and name not in self.own:
+                raise Unsupported("{} belongs to hook={}: write that, or leave it out".format(name, hook))
 
     def facts(self) -> Dict[str, Any]:
         return {}
@@ -39,6 +46,15 @@ class Hook:
         """What this process keeps of the last gradient of each parameter for the next step, if anything."""
         return {}
 
+    def stepped(self, model: Any) -> None:
+        """After each update."""
+
+    def gather(self, model: Any) -> None:
+        """Before gradients are read: they become those of all processes, if they are not."""
+
+    def settle(self, model: Any) -> None:
+        """Before anything else is read: so do parameters."""
+
 
 class Float16(Hook):
     """Cast to float16, divided by the number of processes, added up, and cast back."""
@@ -54,7 +70,10 @@ class PowerSGD(Hook):
     """Matrices of low rank in the place of gradients that are worth it, with error feedback and a warm start (Vogels et
     al. 2019). All but the rank and the first step are as PyTorch has them."""
 
+    own = ("matrix_rank",)
+
     def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         if setup.options.get("layout", "contiguous") != "contiguous":
             raise Unsupported("powerSGD_hook takes contiguous gradients only: leave the layout out")
         self.rank = int(setup.options.get("matrix_rank", "1"))
@@ -93,6 +112,41 @@ class PowerSGD(Hook):
         return found
 
 
+class LocalSGD(Hook):
+    """Each process updates by its own gradients, and every `period` steps all take the mean of their parameters (Lin et
+    al. 2018, from the first step on). What the optimizer keeps stays each one's own."""
+
+    own = ("period",)
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.period = int(setup.options.get("period", PERIOD))
+        if self.period < 2:
+            raise Unsupported("with period=1 it would be DistributedDataParallel: write period=2 or more")
+
+    def facts(self) -> Dict[str, Any]:
+        return {"hook": "post_localSGD_hook", "period": self.period}
+
+    def register(self, parallel: Any) -> None:
+        state = PostLocalSGDState(None, None, start_localSGD_iter=0, post_local_gradient_allreduce=False)
+        parallel.register_comm_hook(state, post_localSGD_hook)
+        self.renew()
+
+    def renew(self) -> None:
+        self.averager = PeriodicModelAverager(self.period)
+
+    def stepped(self, model: Any) -> None:
+        self.averager.average_parameters(model.parameters())
+
+    def gather(self, model: Any) -> None:
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.copy_(mean(parameter.grad))
+
+    def settle(self, model: Any) -> None:
+        average_parameters(model.parameters(), distributed.group.WORLD)
+
+
 def mean(tensor: Any) -> Any:
     """Over all processes."""
     total = tensor.clone()
@@ -100,4 +154,4 @@ def mean(tensor: Any) -> Any:
     return total / distributed.get_world_size()
 
 
-HOOKS: Dict[str, Type[Hook]] = {"": Hook, "fp16": Float16, "powersgd": PowerSGD}
+HOOKS: Dict[str, Type[Hook]] = {"": Hook, "fp16": Float16, "powersgd": PowerSGD, "localsgd": LocalSGD}

@@ -14,7 +14,7 @@ from torch import distributed
 from torch.profiler import ProfilerActivity, profile
 
 from photofinish.frameworks import Arrays, Setup, part_of
-from photofinish.frameworks._ranks.intervals import outside, union
+from photofinish.frameworks._ranks.intervals import Stretches, outside, union
 from photofinish.frameworks.torch import Contestant as Alone
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
@@ -69,8 +69,16 @@ class Rank(Alone):
                 self.wait(step(batch))
                 times.append((begin, time.time()))
         assert seen.profiler is not None
-        events = seen.profiler.kineto_results.events()
-        return [_traced(events, begin, end) for begin, end in times[1:]]
+        spans = [(each, each.start_ns() / 1e9, (each.start_ns() + each.duration_ns()) / 1e9)
+                 for each in seen.profiler.kineto_results.events()]
+        busy = [(start, stop) for each, start, stop in spans if each.name().startswith(OPERATOR)]
+        sent = self._sent(spans)
+        return [_traced(busy, sent, begin, end) for begin, end in times[1:]]
+
+    def _sent(self, spans: Iterable[Tuple[Any, float, float]]) -> List[Tuple[float, float, int]]:
+        """When each collective began and ended, and the bytes that this process gave to it, of the profiler's events.
+        """
+        return [(start, stop, _size(each)) for each, start, stop in spans if each.name().startswith(COLLECTIVE)]
 
     def _settle(self) -> None:
         for buffer in self.model.buffers():
@@ -85,15 +93,11 @@ class Rank(Alone):
             np.mean([each.numpy() for each in parts]), values.dtype)
 
 
-def _traced(events: Iterable[Any], begin: float, end: float) -> TracedStep:
-    """The profiler's events of one step."""
-    spans = [(each, each.start_ns() / 1e9, (each.start_ns() + each.duration_ns()) / 1e9) for each in events]
-    own = [(each, start, stop) for each, start, stop in spans if begin <= start < end]
-    busy = [(start, stop) for each, start, stop in own if each.name().startswith(OPERATOR)]
-    sent = sorted((start, min(stop, end), _size(each)) for each, start, stop in own
-                  if each.name().startswith(COLLECTIVE))
-    exposed = outside(union([(start, stop) for start, stop, _ in sent]), union(busy))
-    return TracedStep(begin, end, tuple(sent), tuple(exposed))
+def _traced(busy: Stretches, sent: List[Tuple[float, float, int]], begin: float, end: float) -> TracedStep:
+    """What of both belongs to one step."""
+    own = sorted((start, min(stop, end), size) for start, stop, size in sent if begin <= start < end)
+    computing = union((start, stop) for start, stop in busy if begin <= start < end)
+    return TracedStep(begin, end, tuple(own), tuple(outside(union((start, stop) for start, stop, _ in own), computing)))
 
 
 def _size(event: Any) -> int:

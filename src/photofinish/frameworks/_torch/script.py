@@ -15,6 +15,14 @@ DDP = JOIN + (
     (r"^model = Model\(\)$", "model = DistributedDataParallel(Model())"))
 HOOKS = "torch.distributed.algorithms.ddp_comm_hooks"
 HOOKED = r"^model = DistributedDataParallel\(Model\(\)\)$"
+HOROVODRUN = "horovodrun -np 2 --gloo python FILE"
+WRAPPED = "optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters(){})"
+HOROVOD = (
+    (r"^import torch$", "import horovod.torch as hvd\nimport torch"),
+    (r"^batches = \[drawn_batch\(\)\]",
+     "hvd.init()\nbatches = [tuple(each[hvd.rank()::hvd.size()] for each in drawn_batch())]"),
+    (r"^model = Model\(\)$", r"\g<0>\nhvd.broadcast_parameters(model.state_dict(), root_rank=0)"))
+OPTIMIZER = r"^optimizer = torch\.optim\..*$"
 PARALLEL = {
     "ddp": (TORCHRUN, DDP),
     "ddp-fp16": (TORCHRUN, DDP + (
@@ -23,6 +31,12 @@ PARALLEL = {
     "ddp-powersgd": (TORCHRUN, DDP + (
         (r"^from torch import nn$", r"\g<0>\nfrom {}.powerSGD_hook import PowerSGDState, powerSGD_hook".format(HOOKS)),
         (HOOKED, r"\g<0>\nmodel.register_comm_hook(PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook)"))),
+    "ddp-localsgd": (TORCHRUN, DDP + (
+        (r"^from torch import nn$", r"\g<0>\nfrom {}.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook\n"
+         "from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager".format(HOOKS)),
+        (HOOKED, r"\g<0>\nmodel.register_comm_hook(PostLocalSGDState(None, None, 0, False), post_localSGD_hook)\n"
+         "averager = PeriodicModelAverager(period=4)"),
+        (r"^( +)optimizer\.step\(\)$", r"\g<0>\n\g<1>averager.average_parameters(model.parameters())"))),
     "zero": (TORCHRUN, DDP + (
         (r"^from torch import nn$", r"\g<0>\nfrom torch.distributed.optim import ZeroRedundancyOptimizer"),
         (r"^optimizer = (torch\.optim\.\w+)\(model\.parameters\(\), (.*)\)$",
@@ -31,6 +45,9 @@ PARALLEL = {
         (r"^from torch import nn$", "from torch import nn\nfrom torch.distributed.device_mesh import init_device_mesh\n"
          "from torch.distributed.fsdp import fully_shard"),
         (r"^model = Model\(\)$", r'\g<0>\nfully_shard(model, mesh=init_device_mesh("cpu", (world,)))'))),
+    "horovod": (HOROVODRUN, HOROVOD + ((OPTIMIZER, r"\g<0>\n" + WRAPPED.format("")),)),
+    "horovod-fp16": (HOROVODRUN, HOROVOD + (
+        (OPTIMIZER, r"\g<0>\n" + WRAPPED.format(", compression=hvd.Compression.fp16")),)),
     "dp": ("python FILE, on two GPUs (never run)", (
         (r"^batches = \[drawn_batch\(\)\]", "batches = [tuple(each.cuda() for each in drawn_batch())]"),
         (r"^model = Model\(\)$", "model = nn.DataParallel(Model()).cuda()")))}

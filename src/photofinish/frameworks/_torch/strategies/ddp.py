@@ -1,7 +1,8 @@
 """DistributedDataParallel: every process has the whole model; gradients are averaged while the backward pass goes on.
 
 Before each forward pass DDP hands the running statistics of rank 0 to the others. Option `hook` compresses gradients on
-their way, `matrix_rank` says how far PowerSGD does, and `bucket` is how many MiB of them go at a time (PyTorch: 25).
+their way (`matrix_rank` says how far PowerSGD does), or leaves each process its own and averages parameters (each
+`period` steps); `bucket` is how many MiB of gradients go at a time (PyTorch: 25).
 """
 
 from typing import Any, Dict, Tuple
@@ -21,7 +22,7 @@ class Contestant(Rank):
     """The loss is that of the wrapped model; everything else knows the model itself."""
 
     strategy = "DistributedDataParallel"
-    options = (*Rank.options, "hook", "bucket", "matrix_rank")  # type: ignore[assignment]
+    options = (*Rank.options, "hook", "bucket", "matrix_rank", "period")  # type: ignore[assignment]
 
     def __init__(self, setup: Setup) -> None:
         self.hook = HOOKS[setup.options.get("hook", "")](setup)
@@ -43,6 +44,19 @@ class Contestant(Rank):
     def put(self, arrays: Arrays) -> None:
         super().put(arrays)
         self.hook.renew()
+
+    def _train(self, batch: Tuple[Any, ...]) -> Any:
+        loss = super()._train(batch)
+        self.hook.stepped(self.model)
+        return loss
+
+    def _settle(self) -> None:
+        self.hook.settle(self.model)
+        super()._settle()
+
+    def _gradients(self, prefix: str) -> Arrays:
+        self.hook.gather(self.model)
+        return super()._gradients(prefix)
 
     def _backward(self, batch: Tuple[Any, ...]) -> Arrays:
         """The gradients of a hook that keeps some for the next step are what is sent and what is kept, of this pass

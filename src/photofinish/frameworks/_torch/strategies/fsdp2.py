@@ -27,20 +27,25 @@ class Contestant(Rank):
 
     def __init__(self, setup: Setup) -> None:
         if setup.options.get("layout", "contiguous") != "contiguous":
-            raise Unsupported("fully_shard takes contiguous parameters only: leave the layout out")
+            raise Unsupported("{} takes contiguous parameters only: leave the layout out".format(self.strategy))
         super().__init__(setup)
 
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         super()._make(graph, optimizer)
-        fully_shard(self.model, mesh=init_device_mesh("cpu", (self.setup.world,)))
+        self._shard(graph)
         if self.optimizer is not None:
             self.optimizer = type(self.optimizer)(self.model.parameters(), **self.optimizer.defaults)
         tensors = self.model.state_dict(keep_vars=True)
         self.parameters = {name: tensors[self.places["parameter/" + name].path] for name in self.parameters}
         return {name: tensors[place.path] for name, place in self.places.items()}
 
+    def _shard(self, graph: Graph) -> None:
+        """Makes each process' share of the model, which is whole, its own."""
+        fully_shard(self.model, mesh=init_device_mesh("cpu", (self.setup.world,)))
+
     def evidence(self) -> Dict[str, Any]:
-        shards: List[int] = [each.to_local().numel() for each in self.parameters.values()]
+        shards: List[int] = [(each.to_local() if isinstance(each, DTensor) else each).numel()
+                             for each in self.parameters.values()]
         whole = sum(each.numel() for each in self.parameters.values())
         return dict(super().evidence(), kept_by_rank_0="{:,} of {:,} parameters".format(sum(shards), whole))
 
