@@ -137,6 +137,11 @@ def test_a_layer_is_told_no_more_exactly_than_all_of_them_tell_the_step() -> Non
     alone = Estimate(-2.0, -2.3, -1.6, 0.99)
     assert causes.in_place(alone, 0.0) == alone
     assert causes.in_place(alone, 0.2) == Estimate(-2.0, pytest.approx(-2.5), pytest.approx(-2.0 + 0.4 * 2**0.5), 0.99)
+    figures = {(causes.LAYER, "small"): np.array([1.0, 1.3, 0.8]), (causes.LAYER, "sure"): np.array([9.0, 9.1, 8.9])}
+    (decided,) = causes.decide([figures])
+    a, b = "torch:eager", "tensorflow:graph"
+    assert [each.name for each in causes.found(a, b, decided, None, 0.0)] == ["sure", "small"]
+    assert [each.name for each in causes.found(a, b, decided, None, 0.0, 0.9)] == ["sure"]
 
 
 def test_places_of_a_step_sum_to_a_plain_one() -> None:

@@ -67,13 +67,14 @@ def decide(pairs: Sequence[Series]) -> list[dict[Candidate, Decided]]:
 
 def found(a: str, b: str, decided: Mapping[Candidate, Decided], left: np.ndarray | None, least: float,
           loose: float = 0.0) -> tuple[Cause, ...]:
-    """What is shown to make the gap of b over a, the first cause first. `left` is what settings leave of it, `loose`
-    what layers do, as a share of all that they tell."""
+    """What is shown to make the gap of b over a, the first cause first: of layers those that are where they stand, too.
+    `left` is what settings leave of it, `loose` what layers do, as a share of all that they tell."""
     one, other = Contender.parse(a), Contender.parse(b)
     moved = differences(one, other)
     shown = [Cause(kind, name, in_place(each.gap, loose) if kind == LAYER else each.gap,
                    levels(one, other, name) if kind == SETTING and name in moved else "")
              for (kind, name), each in decided.items() if each.shown(least)]
+    shown = [each for each in shown if not each.gap.low <= 0 <= each.gap.high]
     return ranked(shown, None if left is None or len(left) < 2 else paired.mean_interval(left), least)
 
 
@@ -95,7 +96,8 @@ def differences(a: Contender, b: Contender) -> tuple[str, ...]:
 
 def levels(a: Contender, b: Contender, name: str) -> str:
     """How b stands in a setting: "2 instead of 1"."""
-    return " instead of ".join(each.setting(name) or "the default" for each in (b, a))
+    unset = "what the race sets" if name in COMMON_OPTIONS else "the default"
+    return " instead of ".join(each.setting(name) or unset for each in (b, a))
 
 
 def between(a: Contender, b: Contender) -> tuple[Contender, ...]:

@@ -32,9 +32,9 @@ START, WHOLE, OPERATION = "the start of a step", "the whole model", "an operatio
 @dataclass(frozen=True)
 class Line:
     """One distinct layer in a comparison of `a` with `b`: seconds of one use of it in each, their ratio b / a (None
-    where one is too short to tell), and what all its uses add to the gap. `shown` says that this is not zero, and LEAST
-    of a step or more; `gap` has the interval at the level at which that was decided. `forward` are the seconds of its
-    inference."""
+    where one is too short to tell), and what all its uses add to the gap. `shown` says that this is not zero, where it
+    stands (`causes.in_place`) either, and LEAST of a step or more; `gap` has the interval at the level at which that
+    was decided. `forward` are the seconds of its inference."""
 
     part: Part
     a: Estimate
@@ -173,23 +173,23 @@ class _Pair:
         accounts = tuple(Account(name, **{key: mean_interval(each) for key, each in of.items()},
                                  operation=_operation(own[name]), forward_operation=_operation(ahead[name]))
                          for name, of in series.items())
-        lines = [self._line(part, decided[LAYER, part.name],
+        told = sum(abs(decided[LAYER, part.name].gap.value) for part in self.timed)
+        loose = abs(gaps["rest"].value) / told if told else 0.0
+        causes = found(self.a, self.b, decided, self.left, self.least, loose)
+        named = {each.name for each in causes if each.kind == LAYER}
+        lines = [self._line(part, decided[LAYER, part.name], part.name in named,
                             {name: mean_interval(own[part.name]) for name, own in ahead.items() if part.name in own})
                  for part in self.timed]
         ordered = tuple(sorted(lines, key=lambda line: -abs(line.gap.value)))
-        told = sum(abs(line.gap.value) for line in lines)
-        loose = abs(gaps["rest"].value) / told if told else 0.0
         return Comparison(self.a, self.b, len(self.one[WHOLE]), gaps["step"], ordered, gaps["layers"], gaps["start"],
-                          gaps["rest"], accounts,
-                          found(self.a, self.b, decided, self.left, self.least, loose),
+                          gaps["rest"], accounts, causes,
                           tuple(part.name for part in self.parts if part not in self.timed))
 
-    def _line(self, part: Part, decided: Decided, forward: Mapping[str, Estimate]) -> Line:
+    def _line(self, part: Part, decided: Decided, shown: bool, forward: Mapping[str, Estimate]) -> Line:
         one, other = self.one[part.name], self.other[part.name]
         told = np.all(one > 0) and np.all(other > 0)
         ratio = paired.interval(np.log(other) - np.log(one)) if told else None
-        return Line(part, mean_interval(one), mean_interval(other), ratio, decided.gap, decided.shown(self.least),
-                    forward)
+        return Line(part, mean_interval(one), mean_interval(other), ratio, decided.gap, shown, forward)
 
 
 def _operation(own: Own) -> Estimate | None:

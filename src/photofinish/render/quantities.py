@@ -27,8 +27,9 @@ def digits(value: float, significant: int = 3) -> str:
 
 
 def _fixed(value: float, decimals: int, sign: str = "") -> str:
-    """With so many decimals; what rounds to zero has no minus."""
-    return f"{round(value, decimals) + 0.0:{sign},.{decimals}f}"
+    """With so many decimals; what rounds to zero has no sign."""
+    rounded = round(value, decimals) + 0.0
+    return f"{rounded:{sign if rounded else ''},.{decimals}f}"
 
 
 def _decimals(value: float, significant: int = 3) -> int:

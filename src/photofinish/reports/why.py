@@ -269,7 +269,8 @@ def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
     first = f" (in the first line {100 * lines[0].gap.level:.3g} %)" if lines and lines[0].gap.level else ""
     return Table("layers", columns, rows, f"What all uses of a layer add is {b}'s time less {a}'s, shown where its "
                  "interval excludes zero at the level that Holm's procedure reaches over all layers"
-                 f"{first}; the ratio is {b} / {a}, at 95 %.{more}")
+                 f"{first}, and does so, too, with what the layers together leave of the gap; the ratio is {b} / {a}, "
+                 f"at 95 %.{more}")
 
 
 def _seconds(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
