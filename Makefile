@@ -63,7 +63,7 @@ clean:  ## forget environments, caches and build output; stored races are kept
 
 .make/dev: $(LOCKED)
 	@test -n "$(PYTHON)" || { echo "Photofinish needs Python 3.10 to 3.13 with venv: install one, or make PYTHON=..."; exit 1; }
-	$(PYTHON) tools/install.py $(VENV) torch,tensorflow,jax,onnxruntime,openvino,weights,counts,dev
+	$(PYTHON) tools/install.py $(VENV) torch,tensorflow,jax,onnxruntime,openvino,weights,counts,slurm,dev
 	@mkdir -p .make && touch $@ .make/race
 
 .make/compiler: tools/system.sh

@@ -27,6 +27,8 @@ def main() -> int:
     parser.add_argument("--handicap", type=float, default=0.0, metavar="SHARE", help="what is planted (%(default)s)")
     parser.add_argument("--limit", type=float, default=0.03, metavar="SHARE", help="the gate's (%(default)s)")
     parser.add_argument("--launches", type=int, default=gate_run.LAUNCHES, help="of each run (%(default)s)")
+    parser.add_argument("--budget", type=float, default=90.0, metavar="SECONDS",
+                        help="of each run: how many rounds a launch has (%(default)s)")
     parser.add_argument("--model", default="digits_cnn", help="%(default)s")
     parser.add_argument("--batch", type=int, default=32, help="%(default)s")
     parser.add_argument("--store", type=Path, default=Path(".photofinish/gates"), help="%(default)s")
@@ -56,7 +58,7 @@ def _run(number: int, options: argparse.Namespace) -> tuple[Race, str]:
     kept = Store(options.store)
     if key not in kept.settled():
         gate = gate_run.run(options.model, [candidate], baseline=baseline, max_slowdown=options.limit,
-                            launches=options.launches, batch=options.batch, budget=1e9, energy=False,
+                            launches=options.launches, batch=options.batch, budget=options.budget, energy=False,
                             store=options.store)
         kept.settle(key, gate.checks[0].result.race.id.rpartition("-")[0])
     (result,) = api.load(kept.settled()[key][0], options.store)

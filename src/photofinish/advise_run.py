@@ -11,8 +11,9 @@ from photofinish.advise import Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.environments import TASKS, Choice
 from photofinish.errors import Stopped, UsageError
+from photofinish.factors.flip import variations
 from photofinish.outcome import Outcome
-from photofinish.values import Contender, Progress, Result
+from photofinish.values import MODE, Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
 
@@ -24,8 +25,8 @@ def with_defaults(goal: Goal) -> Goal:
 
 def candidates(goal: Goal, task: str, device: str, choice: Choice) -> list[str]:
     """Everything that could be taken here at once: each framework in each of its modes that has the task, in formats
-    that are allowed."""
-    found = []
+    that are allowed; of one to stay with, its default mode with each of its other settings, too."""
+    found: list[str] = []
     for each in environments.installed(choice):
         info = environments.frameworks()[each.framework]
         if info.in_house or (goal.frameworks and info.name not in goal.frameworks):
@@ -33,7 +34,11 @@ def candidates(goal: Goal, task: str, device: str, choice: Choice) -> list[str]:
         found += [Contender(info.name, mode).name for mode in info.modes
                   if task in info.tasks_of(mode) and device.partition(":")[0] in info.devices_of(mode)
                   and (mode not in info.precisions or info.precisions[mode][0] in goal.formats)]
-    return found
+        if goal.frameworks:
+            usual = Contender(info.name, info.default_mode)
+            found += [changed.name for told, changed in variations(usual, (), task, device)
+                      if not told.startswith(f"{MODE}=")]
+    return list(dict.fromkeys(found))
 
 
 def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "train", *, repeat: bool = True,

@@ -1,6 +1,7 @@
 """Several processes, or devices, of a real framework that train one model, certified."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from photofinish.values import Contender
 
 TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
-DIVIDING = "tensor"  # tried on a model that it can divide
+DIVIDING = {"tensor": (1, "no two linear layers in a row that 2 processes could share"),
+            "gpipe": (2, "each would move running statistics")}  # the layers: slices of a batch, and what is refused
 APART = ["torch:eager+horovod[2]", "torch:eager+horovod[2,hook=fp16]"]  # each in an environment of its own
 QUICK = ("torch:", "tensorflow:graph+multiworker")  # tests of seconds; `make test-environments` tries all
 ALL = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
                    for hook in ("", *(f",hook={each}" for each in strategy.gradients))
-                   for mode in strategy.modes if "cpu" in strategy.devices and not strategy.recipe and name != DIVIDING]
+                   for mode in strategy.modes
+                   if "cpu" in strategy.devices and not strategy.recipe and name not in DIVIDING]
        for info in frameworks().values() if info.strategies and not info.in_house}
 STRATEGIES = {name: found for name, everyone in ALL.items() if (found := [
     each for each in everyone if each.startswith(QUICK) or "PHOTOFINISH_STRATEGIES" in os.environ])}
@@ -45,16 +48,17 @@ def missing(contender: str) -> str:
     return f"{found.reason}: {found.cure}" if isinstance(found, Missing) else ""
 
 
-def test_two_that_divide_the_layers_compute_what_one_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("strategy", DIVIDING)
+def test_two_that_divide_the_layers_compute_what_one_does(strategy: str, tmp_path: Path) -> None:
     if "torch" not in HERE:
         pytest.skip("PyTorch is not installed for this Python")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two processes need two cores")
-    contender = f"torch:eager+{DIVIDING}[2]"
+    contender, (slices, reason) = f"torch:eager+{strategy}[2]", DIVIDING[strategy]
     found = api.verify("transformer_base", [contender], reduced=True, threads=2, store=tmp_path)
-    assert found.certified and [each.slices for each in found.certificates] == [1], found
-    refused = api.verify(f"{TINY}:tiny_plain", [contender], threads=2, store=tmp_path)
-    assert "no two linear layers in a row that 2 processes could share" in refused.failures[0].message
+    assert found.certified and [each.slices for each in found.certificates] == [slices], found
+    refused = api.verify(f"{TINY}:tiny", [contender], threads=2, store=tmp_path)
+    assert reason in refused.failures[0].message
 
 
 @pytest.mark.parametrize(("model", "attentions", "pairs"), [
@@ -68,6 +72,21 @@ def test_what_can_be_divided_is_found_in_the_graph(model: str, attentions: int, 
     assert (sum(found), len(found) - sum(found)) == (attentions, pairs)
     odd = [between for _, between, _ in tensor.divisible(models.find(model).graph(), 5)]
     assert not any(odd)  # no 8 or 12 heads can be shared by five
+
+
+@pytest.mark.parametrize(("model", "world"), [("transformer_base", 2), ("bert_base", 3), ("gpt2_small", 4)])
+def test_stages_hold_about_equal_shares_of_a_model_and_all_of_it(model: str, world: int) -> None:
+    if "torch" not in HERE:
+        pytest.skip("PyTorch is not installed for this Python")
+    from photofinish.frameworks._torch.strategies import gpipe
+    graph = models.find(model).graph()
+    found = gpipe.stages(graph, world)
+    assert [node for stage in found for node in stage.nodes] == list(graph.nodes)
+    assert all(0.5 < stage.macs * world / graph.macs < 1.5 for stage in found)
+    for before, stage in pairwise(found):
+        assert {name for name, _ in stage.inputs} <= {*before.outputs, *(name for name, _ in graph.inputs)}
+        assert all(stage.spec(name) == graph.spec(name) for name, _ in stage.inputs)
+    assert (found[-1].outputs, found[-1].losses) == (graph.outputs, graph.losses)
 
 
 @pytest.mark.parametrize("contender", APART)

@@ -1,15 +1,20 @@
 """What is advised from simulated races, and how often that is right."""
 
+import ast
 from dataclasses import replace
 
 import jsonschema
 import numpy as np
 import pytest
 
-from photofinish.advise import Advice, advise
+from photofinish.advise import HELD, NOT_HELD, UNTOLD, Advice, advise
 from photofinish.advise.goals import Goal
+from photofinish.advise.lines import Lines, lines
+from photofinish.advise_run import candidates
+from photofinish.environments import Choice, frameworks, installed
 from photofinish.reports import advise as report
 from photofinish.reports.json import schema
+from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.values import Certificate, Phase, Race, WarmUp
@@ -51,6 +56,7 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert long.chosen is not None and long.chosen.contender == "b"
     (turn,) = long.turns
     assert turn.ahead == "until" and turn.steps == pytest.approx(200, rel=0.05)
+    assert not advised(raced(0.2, 0.1, starts=(1.0, 0.86)), Goal("job", 5000)).turns  # of half a step
     first = advised(race, Goal("first-result"))
     assert first.chosen is not None and first.chosen.contender == "a"
 
@@ -119,3 +125,56 @@ def test_the_stated_regret_covers_what_is_lost() -> None:
         beyond += lost > taken.worst_regret + 1e-9
     assert wrong > 0
     assert beyond <= 18  # 5 %: 10 at most are expected; more than 18 would come about once in two hundred
+
+
+@pytest.mark.parametrize(("again", "noise", "held"), [
+    ((1.0, 1.2), 0.0, HELD), ((1.0, 0.9), 0.0, NOT_HELD), ((1.0, 0.8), 0.3, UNTOLD)])
+def test_advice_fails_only_if_it_is_shown_to_lose_more_than_was_stated(
+        again: tuple[float, float], noise: float, held: str) -> None:
+    first, repeated = judge(raced(1.0, 1.2)), judge(raced(*again, launch=noise, seed=3))
+    found = replace(advise(first, THROUGHPUT), repeated=repeated)
+    assert found.held == held and found.again is not None
+    jsonschema.validate(report.as_json(found), schema("advise"), cls=jsonschema.Draft202012Validator)
+    assert ("held" in str(report.document(found).sections[0])) == (held == HELD)
+
+
+def test_the_lines_are_of_what_was_raced() -> None:
+    case = replace(raced(1.0, 2.0).case, threads=2)
+    told = lines("torch:compile[allocator=default,layout=channels_last,threads=1]", case)
+    assert told.shell == ()
+    assert told.program == (
+        "torch.set_num_threads(1)", "model = torch.compile(model, dynamic=False)",
+        "model = model.to(memory_format=torch.channels_last)",
+        "images = images.to(memory_format=torch.channels_last)  # of each batch", "torch.set_flush_denormal(True)")
+    kept = lines("tensorflow:graph[XLA_FLAGS=--xla_cpu_enable_fast_math=false,onednn=off]", case)
+    assert set(kept.shell) == {"export TF_ENABLE_ONEDNN_OPTS=0", "export XLA_FLAGS=--xla_cpu_enable_fast_math=false",
+                               *(f"export {name}={value}" for name, value in KEEP.items())}
+    assert kept.program[-1] == "train_step = tf.function(train_step)"
+
+
+def test_out_of_the_box_no_line_is_told_that_nobody_chose() -> None:
+    case = replace(raced(1.0, 2.0).case, threads=2, regime="out-of-the-box")
+    assert lines("torch:eager", case) == Lines("torch:eager", (), ())
+    assert lines("torch:eager[threads=2]", case).program == ("torch.set_num_threads(2)",)
+
+
+@pytest.mark.parametrize("name", [name for name, info in frameworks().items() if info.lines])
+def test_a_framework_says_what_to_write_for_every_mode_and_level(name: str) -> None:
+    info = frameworks()[name]
+    levels = {f"{option}={level}" for option, values in info.options.items() for level in values
+              if option not in info.variables and level != "N"}
+    modes = {f"mode={mode}" for mode in info.modes}
+    assert not (levels | modes) - info.lines.keys()
+    assert not {key for key in info.lines if "=" in key} - levels - modes
+    for line in (line for written in info.lines.values() for line in written if not line.startswith("export ")):
+        ast.parse(line.replace("{value}", "2"))
+
+
+def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
+    if "torch" not in {each.framework for each in installed()}:
+        pytest.skip("PyTorch is not installed for this Python")
+    found = candidates(Goal("throughput", frameworks=("torch",)), "train", "cpu", Choice())
+    assert {"torch:eager", "torch:compile", "torch:eager[layout=channels_last]", "torch:eager[threads=1]",
+            "torch:eager[allocator=default]"} <= set(found)
+    assert len(set(found)) == len(found)
+    assert not any("[" in each for each in candidates(THROUGHPUT, "train", "cpu", Choice()))

@@ -164,3 +164,9 @@ def test_every_contender_has_the_factors_that_it_knows() -> None:
     assert [each.name for each in standing] == ["torch:eager[threads=1]", "tensorflow:graph[onednn=on,threads=1]"]
     assert [[each.name for each in every.factors] for every in planned] == [["mode", "threads"], ["threads", "onednn"]]
     assert Contender.parse(planned[0].cells[-1][0]).mode == "compile"
+
+
+def test_a_variable_that_frameworks_obey_is_a_factor() -> None:
+    _, (planned,) = experiments(["tensorflow:graph"], ["TF_ENABLE_ONEDNN_OPTS=1,0"], 8)
+    assert [name for name, _ in planned.cells] == ["tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=1]",
+                                                   "tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=0]"]

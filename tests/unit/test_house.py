@@ -50,7 +50,7 @@ def test_the_wheel_says_what_the_readme_says() -> None:
 def test_every_command_and_every_option_has_help_and_examples() -> None:
     assert list(root_command.commands) == ["race", "why", "advise", "sweep", "serve", "verify", "accuracy",
                                            "largest-batch", "study", "history", "bisect", "gate", "factors", "flip",
-                                           "claims", "report", "list", "show", "env", "doctor", "selftest"]
+                                           "claims", "report", "list", "show", "submit", "env", "doctor", "selftest"]
     inner = {f"{name} {each}": command for name, group in root_command.commands.items()
              if isinstance(group, click.Group) for each, command in group.commands.items()}
     assert list(inner) == ["study list", "study run", "study report", "env list", "env create", "env lock", "env path",

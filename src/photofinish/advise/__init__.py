@@ -4,12 +4,13 @@ advised."""
 from dataclasses import dataclass
 
 from photofinish.advise.goals import Goal, barred, costs
+from photofinish.advise.lines import Lines, lines
 from photofinish.stats import jobs
-from photofinish.stats.choice import Option, options
+from photofinish.stats.choice import Option, options, over
 from photofinish.stats.jobs import BreakEven
-from photofinish.values import Contender, Result
+from photofinish.values import Contender, Estimate, Result
 
-HELD, NOT_HELD = "HELD", "DID NOT HOLD"
+HELD, NOT_HELD, UNTOLD = "HELD", "DID NOT HOLD", "UNDECIDED"
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,44 @@ class Advice:
         return found
 
     @property
+    def lines(self) -> tuple[Lines, ...]:
+        """What makes a program run as the chosen one did, and as the best of each framework did that one may stay with.
+        """
+        names = [each.contender for each in self.options[:1]] + [best.contender for best, _ in self.within.values()]
+        return tuple(lines(name, self.result.race.case) for name in dict.fromkeys(names))
+
+    @property
     def turns(self) -> tuple[BreakEven, ...]:
-        """For which lengths of the job another one is ahead of the chosen one in a first run."""
+        """For which lengths of the job, of a step or more, another one is ahead of the chosen one in a first run."""
         if self.chosen is None or self.goal.steps is None:
             return ()
         serving = {each.contender for each in self.options}
         return tuple(each for each in jobs.break_evens(self.result.race, cold=True)
                      if each.against == self.chosen.contender and each.contender in serving
-                     and each.ahead in ("from", "until"))
+                     and each.ahead in ("from", "until") and (each.steps or 0) >= 1)
+
+    @property
+    def again(self) -> Estimate | None:
+        """What the chosen one cost over the runner-up in the repetition."""
+        if self.repeated is None or len(self.options) < 2:
+            return None
+        return over(costs(self.repeated.race, self.goal), *(each.contender for each in self.options[:2]))
 
     @property
     def observed_regret(self) -> float | None:
         """By what share the chosen one cost more than the runner-up in the repetition, 0 if it did not."""
-        if self.repeated is None or len(self.options) < 2:
-            return None
-        again = {each.contender: each.cost.value for each in options(costs(self.repeated.race, self.goal))}
-        first, second = (again.get(each.contender) for each in self.options[:2])
-        return None if not first or not second else max(0.0, first / second - 1)
+        return None if self.again is None else max(0.0, self.again.value - 1)
 
     @property
     def held(self) -> str:
-        """Whether the repetition's regret is within what was stated; "" without one."""
-        seen = self.observed_regret
+        """Whether what was lost in the repetition is within what was stated, or is shown to be more; "" without one."""
+        seen = self.again
         if seen is None:
             return ""
-        return HELD if seen <= max(self.options[0].worst_regret or 0.0, self.result.race.margin) else NOT_HELD
+        stated = max(self.options[0].worst_regret or 0.0, self.result.race.margin)
+        if seen.value - 1 <= stated:
+            return HELD
+        return NOT_HELD if seen.level and seen.low - 1 > stated else UNTOLD
 
 
 def advise(result: Result, goal: Goal) -> Advice:

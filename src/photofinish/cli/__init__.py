@@ -28,6 +28,7 @@ from photofinish.cli import (
     serve,
     show,
     study,
+    submit,
     sweep,
     verify,
     why,
@@ -80,7 +81,7 @@ def photofinish() -> None:
 
 
 for each in (race, why, advise, sweep, serve, verify, accuracy, largest_batch, study, history, bisect, gate, factors,
-             flip, claims, report, listing, show, env, doctor, selftest):
+             flip, claims, report, listing, show, submit, env, doctor, selftest):
     photofinish.add_command(each.command)
 
 

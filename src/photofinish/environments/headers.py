@@ -31,6 +31,9 @@ Python are for programs that this worker calls.
     "libmpi.so.12" = "libmpi.so.40"                     which old binaries ask for.
     [tool.photofinish.variables]                        the values of an option that are variables of the worker, for
     onednn = { off = { TF_ENABLE_ONEDNN_OPTS = "0" } }  what must be known before the framework is imported
+    [tool.photofinish.lines]                            what a user writes to have a mode, an option's level, so many
+    "mode=compile" = ["model = torch.compile(model)"]   threads ("{value}"), or what the matched regime sets: lines of a
+    threads = ["export OMP_NUM_THREADS={value}"]        program, or of a shell (export).
     [[tool.photofinish.recipes]]                        other versions: what else they need, which modes they have, what
     version = "<2"                                      to know before one races them, and which module of a part drives
     modes = ["graph"]                                   them, where the framework's own file cannot. The release that
@@ -131,7 +134,8 @@ class FrameworkInfo:
     "node"; `brings` what its packages install beside themselves and its file imports (Keras comes with TensorFlow);
     `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
     that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
-    that stand in for them; `strategies` are those by which several processes, or devices, train one model."""
+    that stand in for them; `strategies` are those by which several processes, or devices, train one model; `lines` are
+    what a user writes for a setting ("layout=channels_last", "threads")."""
 
     name: str
     title: str
@@ -154,6 +158,7 @@ class FrameworkInfo:
     pipeline: dict[str, tuple[str, ...]] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
     strategies: dict[str, Strategy] = field(default_factory=dict)
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def python(self) -> str:
@@ -287,7 +292,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              _compiles(own), own.get("variables", {}), LANGUAGES[path.suffix],
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
-                             own.get("libraries", {}), _strategies(own, unmeasured))
+                             own.get("libraries", {}), _strategies(own, unmeasured),
+                             {name: tuple(values) for name, values in own.get("lines", {}).items()})
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:

@@ -10,7 +10,7 @@ from photofinish.stats import effects
 from photofinish.stats.effects import Cell
 from photofinish.values import MODE, Contender
 
-_FACTOR = re.compile(r"(?P<name>[a-z_]+)=(?P<low>[^,\s]+),(?P<high>[^,\s]+)")
+_FACTOR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<low>[^,\s]+),(?P<high>[^,\s]+)")
 FORM = "write --factor layout=contiguous,channels_last"
 BATCH = "batch"
 

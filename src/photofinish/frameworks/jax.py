@@ -14,6 +14,14 @@
 # [tool.photofinish.strategies]
 # distributed = { modes = ["jit"], devices = ["cpu"] }
 # shard_map = { modes = ["jit"], devices = ["cpu"], one-process = true }
+# [tool.photofinish.lines]
+# threads = ["export PJRT_NPROC={value}"]
+# "mode=jit" = ["train_step = jax.jit(train_step, donate_argnums=(0, 1))"]
+# "mode=plain" = ["train_step = jax.jit(train_step, donate_argnums=(0, 1))"]
+# "mode=bf16" = [
+#     "model.set_attributes(dtype=jnp.bfloat16, raise_if_not_found=False)",
+#     "train_step = jax.jit(train_step, donate_argnums=(0, 1))",
+# ]
 # ///
 """JAX: a graph is written out as the flax.nnx modules a person would write (mode jit), or as plain functions of
 dictionaries (mode plain); either way one jitted step with donated buffers, by optax. That source is what runs. Mode

@@ -20,6 +20,10 @@
 # devices = ["cpu"]
 # one-process = true
 # whole-batch = true
+# [tool.photofinish.lines]
+# threads = ["export PJRT_NPROC={value}"]
+# "mode=jit" = ["model.compile(..., jit_compile=True)"]
+# "mode=nojit" = ["model.compile(..., jit_compile=False)"]
 # ///
 """Keras 3 on JAX, by Keras' own trainer: the whole step under jax.jit with donated buffers (jit, what
 jit_compile="auto" chooses), or operation by operation (nojit).

@@ -12,6 +12,13 @@
 # loops = { fit = "nojit" }
 # builds = { "keras.applications" = "keras" }
 # environment = { KERAS_BACKEND = "tensorflow" }
+# [tool.photofinish.lines]
+# threads = [
+#     "tf.config.threading.set_intra_op_parallelism_threads({value})",
+#     "tf.config.threading.set_inter_op_parallelism_threads({value})",
+# ]
+# "mode=jit" = ["model.compile(..., jit_compile=True)"]
+# "mode=nojit" = ["model.compile(..., jit_compile=False)"]
 # ///
 """Keras 3 on TensorFlow, by Keras' own trainer: a tf.function without XLA (nojit) or compiled by it (jit).
 

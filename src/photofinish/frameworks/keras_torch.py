@@ -15,6 +15,10 @@
 # KERAS_BACKEND = "torch"
 # TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor"
 # TRITON_CACHE_DIR = "{cache}/triton"
+# [tool.photofinish.lines]
+# threads = ["torch.set_num_threads({value})"]
+# "mode=jit" = ["model.compile(..., jit_compile=True)"]
+# "mode=nojit" = ["model.compile(..., jit_compile=False)"]
 # ///
 """Keras 3 on PyTorch, by Keras' own trainer: eager (nojit, what jit_compile="auto" chooses), or with torch.compile of
 the whole step (jit), which Keras' own code breaks into many graphs: see the evidence.

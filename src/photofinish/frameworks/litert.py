@@ -12,6 +12,9 @@
 # options = {}
 # [tool.photofinish.environment]
 # KERAS_BACKEND = "tensorflow"
+# [tool.photofinish.lines]
+# threads = ["interpreter = Interpreter(model_path, num_threads={value})"]
+# "mode=default" = []
 # ///
 """LiteRT (once TensorFlow Lite): the Keras model that _keras/ prints, converted by TensorFlow to a .tflite file of
 LiteRT's own float32 operators, and run by LiteRT's interpreter with XNNPACK.

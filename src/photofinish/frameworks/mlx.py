@@ -8,6 +8,9 @@
 # disk = "115 MB"
 # devices = ["cpu"]
 # options = {}
+# [tool.photofinish.lines]
+# "mode=eager" = []
+# "mode=compile" = ["train_step = mx.compile(train_step, inputs=state, outputs=state)"]
 # ///
 """MLX: a graph is written out as the mlx.nn modules a person would write, and that source is what runs.
 

@@ -8,6 +8,10 @@
 # disk = "285 MB"
 # devices = ["cpu"]
 # options = {}
+# [tool.photofinish.lines]
+# threads = ["export OMP_NUM_THREADS={value}"]
+# "mode=imperative" = []
+# "mode=hybrid" = ["net.hybridize(static_alloc=True, static_shape=True)"]
 # ///
 """MXNet: a graph is written out as the Gluon blocks a person would write, and that source is what runs. The writing is
 in _gluon/.

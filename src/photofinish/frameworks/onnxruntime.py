@@ -11,6 +11,17 @@
 # disk = "180 MB"
 # devices = ["cpu", "cuda"]
 # options = { optimization = ["all", "extended", "basic", "disabled"] }
+# [tool.photofinish.lines]
+# threads = ["options.intra_op_num_threads = {value}  # onnxruntime.SessionOptions()"]
+# matched = ["options.inter_op_num_threads = 1"]
+# "mode=default" = []
+# "mode=int8" = ["onnxruntime.quantization.quantize_static(model, quantized, calibration)"]
+# "optimization=all" = []
+# "optimization=extended" = [
+#     "options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED",
+# ]
+# "optimization=basic" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC"]
+# "optimization=disabled" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"]
 # ///
 """ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
 

@@ -10,6 +10,14 @@
 # disk = "300 MB"
 # devices = ["cpu"]
 # options = {}
+# [tool.photofinish.lines]
+# threads = ['settings["INFERENCE_NUM_THREADS"] = {value}  # of core.compile_model(model, "CPU", settings)']
+# matched = [
+#     'settings |= {"PERFORMANCE_HINT": "LATENCY", "CPU_DENORMALS_OPTIMIZATION": True, "ENABLE_CPU_PINNING": False}',
+# ]
+# "mode=default" = ['settings["INFERENCE_PRECISION_HINT"] = "f32"']
+# "mode=bf16" = ['settings["INFERENCE_PRECISION_HINT"] = "bf16"']
+# "mode=fp16" = ['settings["INFERENCE_PRECISION_HINT"] = "f16"']
 # ///
 """OpenVINO: the graph's ONNX model compiled for the CPU, and one inference request that is used again and again.
 

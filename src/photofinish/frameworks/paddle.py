@@ -8,6 +8,10 @@
 # disk = "890 MB"
 # devices = ["cpu"]
 # options = {}
+# [tool.photofinish.lines]
+# threads = ["paddle.base.core.set_num_threads({value})"]
+# "mode=dynamic" = []
+# "mode=static" = ["model = paddle.jit.to_static(model, full_graph=True)"]
 # ///
 """Paddle: a graph is written out as the nn.Layer a person would write, and that source is what runs.
 

@@ -19,6 +19,18 @@
 # [tool.photofinish.strategies]
 # mirrored = { modes = ["graph"], devices = ["cpu"], one-process = true }
 # multiworker = { modes = ["graph"], devices = ["cpu"] }
+# [tool.photofinish.lines]
+# threads = [
+#     "tf.config.threading.set_intra_op_parallelism_threads({value})",
+#     "tf.config.threading.set_inter_op_parallelism_threads({value})",
+# ]
+# "mode=eager" = []
+# "mode=graph" = ["train_step = tf.function(train_step)"]
+# "mode=xla" = ["train_step = tf.function(train_step, jit_compile=True)"]
+# "mode=savedmodel" = [
+#     'infer = tf.saved_model.load(folder).signatures["serving_default"]  # of what tf.saved_model.save wrote',
+# ]
+# "mode=bf16" = ['keras.mixed_precision.set_global_policy("mixed_bfloat16")', "train_step = tf.function(train_step)"]
 # [[tool.photofinish.recipes]]
 # version = "<2"
 # python = ">=3.6,<3.7"

@@ -11,6 +11,8 @@
 # options = {}
 # system = ["clang"]
 # environment = { DEV = "CPU", CACHEDB = "{cache}/tinygrad/cache.db", PARALLEL = "0" }
+# [tool.photofinish.lines]
+# "mode=jit" = ["train_step = TinyJit(train_step)"]
 # ///
 """tinygrad: a graph is written out as the classes a person would write, and that source is what runs.
 

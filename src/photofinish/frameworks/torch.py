@@ -28,6 +28,7 @@
 # [tool.photofinish.strategies]
 # dp = { modes = ["eager"], devices = ["cuda"], one-process = true, never-run = true }
 # fsdp2 = { modes = ["eager"], devices = ["cpu"] }
+# gpipe = { modes = ["eager"], devices = ["cpu"] }
 # tensor = { modes = ["eager"], devices = ["cpu"], whole-batch = true }
 # zero = { modes = ["eager"], devices = ["cpu"] }
 # [tool.photofinish.strategies.horovod]
@@ -52,6 +53,27 @@
 # HOROVOD_WITHOUT_MPI = "1"
 # HOROVOD_WITHOUT_TENSORFLOW = "1"
 # HOROVOD_WITHOUT_MXNET = "1"
+# [tool.photofinish.lines]
+# threads = ["torch.set_num_threads({value})"]
+# matched = ["torch.set_flush_denormal(True)"]
+# "mode=eager" = []
+# "mode=compile" = ["model = torch.compile(model, dynamic=False)"]
+# "mode=max-autotune" = ['model = torch.compile(model, dynamic=False, mode="max-autotune")']
+# "mode=trace" = ["model = torch.jit.freeze(torch.jit.trace(model.eval(), example))"]
+# "mode=export" = ["model = torch.export.export(model.eval(), (example,)).module()"]
+# "mode=bf16" = ["forward = torch.autocast(device, dtype=torch.bfloat16)(forward)"]
+# "mode=fp16" = ["forward = torch.autocast(device, dtype=torch.float16)(forward)"]
+# "mode=tf32" = [
+#     'torch.backends.cuda.matmul.fp32_precision = "tf32"',
+#     'torch.backends.cudnn.conv.fp32_precision = "tf32"',
+# ]
+# "mode=cudagraphs" = ['model = torch.compile(model, dynamic=False, mode="reduce-overhead")']
+# "layout=contiguous" = []
+# "layout=channels_last" = [
+#     "model = model.to(memory_format=torch.channels_last)",
+#     "images = images.to(memory_format=torch.channels_last)  # of each batch",
+# ]
+# bucket = ["model = DistributedDataParallel(model, bucket_cap_mb={value})"]
 # [[tool.photofinish.recipes]]
 # version = "<1.4"
 # python = ">=3.6,<3.7"

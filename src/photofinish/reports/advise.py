@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from photofinish.advise import Advice
+from photofinish.advise import HELD, NOT_HELD, UNTOLD, Advice
 from photofinish.advise.goals import GOALS
+from photofinish.advise.lines import Lines
 from photofinish.render.document import (
     Banner,
     Block,
     Cell,
+    Code,
     Column,
     Document,
     Interval,
@@ -31,6 +33,7 @@ from photofinish.stats.jobs import BreakEven
 from photofinish.values import to_json
 
 _HOUR = 3600.0
+_AGAIN = {HELD: "it held", NOT_HELD: "it did not hold", UNTOLD: "which does not tell whether it holds"}
 
 
 def document(advice: Advice) -> Document:
@@ -44,6 +47,7 @@ def document(advice: Advice) -> Document:
     blocks += [Note((contender(name), f" was ruled out: {reason}.")) for name, reason in advice.barred.items()]
     title = f"{case.model}, {TASKS[case.task]}: {GOALS[advice.goal.name].told}"
     sections = [Section("advice", "", tuple(blocks)),
+                Section("lines", "To have it so", tuple(block for each in advice.lines for block in _pasted(each))),
                 Section("options", "Every option", (_table(advice),) if advice.options else ()),
                 failures.section(result)]
     return Document(title, describe(case), "advice", said, tuple(each.contender for each in advice.options),
@@ -60,10 +64,12 @@ def as_json(advice: Advice) -> dict[str, Any]:
             "options": [{"contender": each.contender, "cost": estimated(each.cost), "money": _money(advice, each),
                          "chance": each.chance, "regret": each.regret, "worst_regret": each.worst_regret}
                         for each in advice.options],
+            "lines": [to_json(each) for each in advice.lines],
             "turns": [to_json(each) for each in advice.turns],
             "ruled_out": [{"contender": name, "reason": reason} for name, reason in advice.barred.items()],
             "repeated": advice.repeated.race.id if advice.repeated else None, "held": advice.held or None,
-            "observed_regret": advice.observed_regret}
+            "observed_regret": advice.observed_regret,
+            "observed_ratio": estimated(advice.again) if advice.again else None}
 
 
 def sentence(advice: Advice) -> Text:
@@ -109,11 +115,20 @@ def _details(advice: Advice) -> Iterator[Text]:
         gain = usual.cost.value / best.cost.value
         yield (f"If you stay with {framework}: ", contender(best.contender), " takes the least, ",
                contender(usual.contender), " ", Span(f"{gain:.2f}{TIMES}", "strong"), " as much.")
-    if advice.held:
-        lost: Text = (Quantity(advice.observed_regret, "percent"), " more than") if advice.observed_regret else \
-            ("no more than",)
-        yield ("Raced again on fresh launches, the first two alone, it ", Span(advice.held.lower(), "strong"),
-               ": it cost ", *lost, " the runner-up.")
+    if advice.again is not None:
+        ratio = advice.again
+        surely = f" ({ratio.low:.3f} to {ratio.high:.3f})" if ratio.level else ""
+        yield ("Raced again on fresh launches, the first two alone, ", Span(_AGAIN[advice.held], "strong"), ": it cost "
+               f"{ratio.value:.3f}{TIMES}{surely} as much as the runner-up.")
+
+
+def _pasted(told: Lines) -> Iterator[Block]:
+    """What of it goes where, as it was raced."""
+    for place, written in (("in the shell, before the program starts", told.shell), ("in the program", told.program)):
+        if written:
+            yield Code("\n".join(written), f"{told.contender}, {place}")
+    if not told.shell and not told.program:
+        yield Note((contender(told.contender), " is what one has who writes nothing for it."))
 
 
 def _turn(turn: BreakEven) -> Text:

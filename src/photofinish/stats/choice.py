@@ -7,6 +7,7 @@ over so few launches sees too little spread: of two that differ by 1 %, what was
 one of eight.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,6 +45,13 @@ def options(costs: Costs) -> tuple[Option, ...]:
     risks = _risks(table) if len(launches) >= FEWEST else [(None, None, None)] * len(costs)
     found = [Option(name, _estimate(table[:, i]), *risks[i]) for i, name in enumerate(costs)]
     return tuple(sorted(found, key=lambda each: each.cost.value))
+
+
+def over(costs: Costs, first: str, second: str) -> Estimate | None:
+    """What the first costs over the second: the geometric mean over the launches that both have; None without any."""
+    launches = sorted(costs.get(first, {}).keys() & costs.get(second, {}).keys())
+    logs = [math.log(costs[first][each] / costs[second][each]) for each in launches]
+    return paired.interval(np.array(logs), LEVEL) if logs else None
 
 
 def _risks(table: np.ndarray) -> list[tuple[float | None, float | None, float | None]]:

@@ -1,0 +1,170 @@
+"""A command of Photofinish as a job of a cluster: of Slurm, or of this machine, through submitit; of Ray as a task.
+
+The job runs the command in this folder, with this Python, both of which the cluster's machines see at the same paths.
+What it says goes into two files beside the store, which whoever waits for it reads as they grow.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from photofinish.errors import UsageError
+
+CLUSTERS = ("slurm", "ray", "local")
+ALLOCATED = "allocated"  # in a command: the machines that the job was given
+REACH = "srun --overlap --nodes=1 --ntasks=1 --nodelist={host}"  # another machine of a job of Slurm's
+PAUSE = 0.5  # seconds between two looks at a job
+
+
+@dataclass(frozen=True)
+class Job:
+    """One that was submitted; `wait` gives its exit code once it has `ended`, or raises what ended it otherwise."""
+
+    name: str
+    said: Path
+    complained: Path
+    ended: Callable[[], bool]
+    wait: Callable[[], int]
+    cancel: Callable[[], None]
+
+    def follow(self, said: IO[str], complained: IO[str], begun: Callable[[], None] | None = None) -> int:
+        """Copies what it says, until it ends; its exit code. Calls `begun` once it has a machine. Raises UsageError if
+        it ended without an exit code."""
+        read = {self.said: 0, self.complained: 0}
+        while True:
+            last = self.ended()
+            if begun is not None and self.said.exists():
+                begun()
+                begun = None
+            for path, stream in ((self.said, said), (self.complained, complained)):
+                read[path] = _copied(path, read[path], stream)
+            if last:
+                return self._code()
+            time.sleep(PAUSE)
+
+    def _code(self) -> int:
+        try:
+            return self.wait()
+        except Exception as error:
+            raise UsageError(f"job {self.name} ended without a result: {str(error).strip().splitlines()[0]}",
+                             f"see {self.complained}; what was measured is kept: photofinish report --list") from error
+
+
+def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpus: int | None = None,
+           hours: float = 24.0, settings: Mapping[str, str] | None = None) -> Job:
+    """Submits `photofinish WORDS`, in whose words `allocated` stands for the machines of the job. `cpus` are those of
+    each of its `nodes`: all of a node that it does not share with others, by default. `settings` are sbatch's.
+
+    Raises UsageError where the cluster, or what speaks to it, is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if nodes > 1 and cluster != "slurm":
+        raise UsageError(f"a job of {cluster} is on one machine here, not on {nodes}", "leave --nodes out, or use "
+                         "--to slurm")
+    if settings and cluster != "slurm":
+        raise UsageError(f"--set {next(iter(settings))} is an option of Slurm's, not of {cluster}", "leave it out")
+    if cluster == "ray":
+        return _to_ray(words, folder, cpus)
+    return _by_submitit(words, cluster, folder, nodes, cpus, hours, settings or {})
+
+
+def run(words: Sequence[str], cwd: str, said: Path, complained: Path) -> int:
+    """In the job: the command, on the first of its machines; its exit code."""
+    if int(os.environ.get("SLURM_PROCID", "0")):
+        return 0  # the first reaches this machine itself
+    variables = dict(os.environ)
+    if "SLURM_JOB_ID" in os.environ:
+        variables.setdefault("PHOTOFINISH_REACH", REACH)
+    told = [",".join(_allocated()) if word == ALLOCATED else word for word in words]
+    with said.open("ab") as out, complained.open("ab") as errors:
+        process = subprocess.Popen([sys.executable, "-m", "photofinish", *told], cwd=cwd, env=variables, stdout=out,
+                                   stderr=errors, stdin=subprocess.DEVNULL)
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # the job is cancelled
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+
+
+def _allocated() -> Sequence[str]:
+    from submitit import JobEnvironment
+    return list(JobEnvironment().hostnames)
+
+
+def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, cpus: int | None, hours: float,
+                 settings: Mapping[str, str]) -> Job:
+    if cluster == "slurm" and not shutil.which("sbatch"):
+        raise UsageError("there is no Slurm here: sbatch is not on PATH", "submit from a machine of the cluster, or "
+                         "run it on this one: --to local")
+    try:
+        import submitit
+    except ImportError as error:
+        raise UsageError("jobs of Slurm take submitit, which is not installed for this Python",
+                         "pip install 'photofinish[slurm]'") from error
+    executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
+    executor.update_parameters(name="photofinish", timeout_min=int(60 * hours), nodes=nodes, tasks_per_node=1)
+    if cluster == "slurm":
+        asked: dict[str, Any] = {"exclusive": True, **{name: value or True for name, value in settings.items()}}
+        executor.update_parameters(slurm_additional_parameters=asked)
+    if cpus:
+        executor.update_parameters(cpus_per_task=cpus)
+    said, complained = _files(folder)
+    try:
+        job = executor.submit(run, list(words), str(Path.cwd()), said, complained)
+    except Exception as error:  # of sbatch, whose own words are in it
+        raise UsageError(f"{cluster} did not take the job: {str(error).strip().splitlines()[-1]}",
+                         "--set NAME=VALUE says what sbatch asks for: --set partition=short") from error
+    return Job(str(job.job_id), said, complained, lambda: bool(job.done()), lambda: int(job.results()[0]),
+               lambda: job.cancel(check=False))
+
+
+def _to_ray(words: Sequence[str], folder: Path, cpus: int | None) -> Job:
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError("jobs of Ray take ray, which is not installed for this Python",
+                         "pip install 'photofinish[ray]'") from error
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    most = max(node["Resources"].get("CPU", 0) for node in ray.nodes())
+    if cpus and cpus > most:
+        raise UsageError(f"no machine of this Ray has {cpus} cores: the largest has {most:.0f}",
+                         "ask for fewer: --cpus")
+    said, complained = _files(folder)
+    task = ray.remote(num_cpus=cpus or most, max_retries=0)(run).remote(list(words), str(Path.cwd()), said, complained)
+
+    def ended() -> bool:
+        return bool(ray.wait([task], timeout=0)[0])
+
+    return Job(task.hex()[:12], said, complained, ended, lambda: int(ray.get(task)), lambda: ray.cancel(task))
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    """Where a new job says things, and complains."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    return (folder / f"{name}.out").absolute(), (folder / f"{name}.err").absolute()
+
+
+def _copied(path: Path, begin: int, stream: IO[str]) -> int:
+    """How far a file is read, once what it has behind `begin` is copied."""
+    if not path.exists():
+        return begin
+    with path.open("rb") as file:
+        file.seek(begin)
+        new = file.read()
+    stream.write(new.decode(errors="replace"))
+    stream.flush()
+    return begin + len(new)
+
+
+def shown(words: Sequence[str]) -> str:
+    return shlex.join(["photofinish", *words])

@@ -1,0 +1,124 @@
+"""Commands as jobs: of this machine, of a Slurm made of scripts, of a Ray of this machine where it is installed."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from photofinish import submission
+from photofinish.errors import UsageError
+
+LIST = ("list", "models", "--json")
+SCRIPTS = {  # what submitit asks of Slurm, of a job of two nodes that starts at once
+    "sbatch": """#!/bin/sh
+cp "$1" "$(dirname "$0")/asked"
+export SLURM_JOB_ID=12 SLURM_JOB_NODELIST=nowhere[1-2] SLURM_JOB_NUM_NODES=2 SLURM_NTASKS=2
+sh "$1" > /dev/null 2>&1 &
+echo Submitted batch job 12
+""",
+    "srun": """#!/bin/sh
+while test "${1#*python}" = "$1"; do shift; done
+for rank in 0 1; do SLURM_PROCID=$rank SLURM_LOCALID=0 SLURM_NODEID=$rank "$@" & done
+wait
+""",
+    "sacct": "#!/bin/sh\necho 'JobID|State|NodeList'\necho '12|RUNNING|nowhere[1-2]'\n",
+    "scancel": "#!/bin/sh\n"}
+
+
+def submitted(*words: str, cwd: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-m", "photofinish", "submit", *words], capture_output=True, text=True,
+                          cwd=cwd, check=False, timeout=120, env={**os.environ, **variables})
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Mapping[str, str]:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for name, text in SCRIPTS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.fixture(autouse=True)
+def _submitit() -> None:
+    if importlib.util.find_spec("submitit") is None:
+        pytest.skip("submitit is not installed: pip install 'photofinish[slurm]'")
+
+
+def test_a_job_says_here_what_its_command_says(tmp_path: Path) -> None:
+    done = submitted("--to", "local", "--", *LIST, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "resnet50" in {each["name"] for each in json.loads(done.stdout)}
+    assert "has begun" in done.stderr
+
+
+def test_a_job_fails_as_its_command_does_and_has_its_store(tmp_path: Path) -> None:
+    done = submitted("--to", "local", "--store", "kept", "--", "report", "last", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "report last --store kept" in done.stderr
+    assert list((tmp_path / "kept/jobs").glob("*.err"))
+
+
+def test_a_job_of_slurm_knows_its_machines(tmp_path: Path, slurm: Mapping[str, str]) -> None:
+    done = submitted("--nodes", "2", "--time", "2h", "--set", "partition=long", "--", "race", "digits_cnn", "-c",
+                     "fake:steady,fake:steady+mean[2]", "--hosts", "allocated", cwd=tmp_path, **slurm)
+    assert done.returncode == 2
+    assert "there is no machine called nowhere1" in done.stderr
+    asked = (tmp_path / "slurm/asked").read_text()
+    for option in ("--nodes=2", "--time=120", "--partition=long", "--exclusive"):
+        assert f"#SBATCH {option}\n" in asked
+    assert "Job 12 (slurm)" in done.stderr
+
+
+def test_ctrl_c_cancels_the_job(tmp_path: Path) -> None:
+    race = ("race", "digits_cnn", "-c", "fake:steady,fake:steady", "--no-certify", "--launches", "500", "--quiet")
+    process = subprocess.Popen([sys.executable, "-m", "photofinish", "submit", "--to", "local", "--", *race],
+                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    store = tmp_path / ".photofinish" / "photofinish.sqlite"
+    deadline = time.monotonic() + 60
+    while not store.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert store.exists()
+    process.send_signal(signal.SIGINT)
+    _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "is cancelled" in complained
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("--to", "slum", "--", *LIST), "slurm"),
+    (("--to", "local", "--", "rac"), "race"),
+    (("--to", "local", "--nodes", "2", "--", *LIST), "leave --nodes out"),
+    (("--to", "local", "--set", "partition=long", "--", *LIST), "leave it out"),
+    (("--set", "=long", "--", *LIST), "--set partition=long"),
+    (("--", *LIST), "--to local")])
+def test_wrong_use_is_told(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = submitted(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_job_of_ray_says_here_what_its_command_says(tmp_path: Path) -> None:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("ray is not installed: pip install 'photofinish[ray]'")
+    done = submitted("--to", "ray", "--cpus", "1", "--", *LIST, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "resnet50" in {each["name"] for each in json.loads(done.stdout)}
+    refused = submitted("--to", "ray", "--cpus", "100000", "--", *LIST, cwd=tmp_path)
+    assert refused.returncode == 2 and "cores" in refused.stderr
+
+
+def test_a_job_that_ends_without_an_exit_code_says_where_to_look(tmp_path: Path) -> None:
+    def lost() -> int:
+        raise RuntimeError("the node went away")
+    job = submission.Job("7", tmp_path / "out", tmp_path / "err", lambda: True, lost, lambda: None)
+    with pytest.raises(UsageError, match="job 7 ended without a result: the node went away"):
+        job.follow(sys.stdout, sys.stderr)
