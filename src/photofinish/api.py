@@ -1,14 +1,17 @@
 """The verbs of Photofinish for Python; the command line calls the same ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from photofinish import models
 from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
+from photofinish.graph import Graph
+from photofinish.optimizers import Optimizer
 from photofinish.outcome import LinkSweep, Outcome, Sweep
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import (
@@ -37,7 +40,20 @@ from photofinish.stats import batches as stats_batches
 from photofinish.stats import communication
 from photofinish.stats.proportion import judge_guesses
 from photofinish.store import Store
-from photofinish.values import MAX, SERVE, WHOLE, Accuracy, Case, Certificate, Failure, LargestBatch, Link, Progress
+from photofinish.values import (
+    MAX,
+    SERVE,
+    WHOLE,
+    Accuracy,
+    Case,
+    Certificate,
+    Failure,
+    LargestBatch,
+    Link,
+    Progress,
+    Result,
+)
+from photofinish.weights import Arrays
 
 DEFAULT_STORE = Path(".photofinish")
 
@@ -150,21 +166,64 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *,
     meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
                    listener=listener, timeout=timeout, environments=environments, make_environments=make_environments,
                    least=1)
+    parts = {name: Part(graph, each, chosen, given) for name, each in cases.items()}
+
+    def told(results: Sequence[Result]) -> Sweep | LinkSweep:
+        return LinkSweep(results, others) if joined else Sweep(results, latency, share)
+
+    try:
+        return told(_in_turns(meet, parts, task, budget, launches, memory, certify, recertify, energy))
+    except Interrupted as stopped:
+        raise Interrupted(told(stopped.results)) from None
+
+
+def side_by_side(models: Mapping[str, str], contenders: Sequence[str], task: str = "train", *, batch: int | None = None,
+                 shape: tuple[int, ...] | None = None, classes: int | None = None, optimizer: str = "",
+                 regime: str = "matched", device: str = "cpu", threads: int | None = None, budget: float = 300.0,
+                 margin: float = 0.02, launches: int | None = None, certify: bool = True, recertify: bool = False,
+                 store: Path | str | None = None, seed: int | None = None, listener: Listener | None = None,
+                 timeout: float | None = None, command: str | None = None, environments: Places = (),
+                 make_environments: bool | None = None, energy: bool = True) -> Outcome:
+    """Contenders on each of several models, by what these are called: a race of each, whose launches take turns in
+    random order. Each model has a proof of its own. The rest is as in `sweep`.
+
+    Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
+    """
+    one_of("task of models side by side", task, TASKS)
+    parts = {name: Part(*make_case(model, batch, shape, classes, optimizer, regime, device, threads), None)
+             for name, model in models.items()}
+    meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,
+                   listener=listener, timeout=timeout, environments=environments, make_environments=make_environments,
+                   least=1)
+    return _in_turns(meet, parts, task, budget, launches, None, certify, recertify, energy)
+
+
+class Part(NamedTuple):
+    """One of several races whose launches take turns."""
+
+    graph: Graph
+    case: Case
+    optimizer: Optimizer
+    weights: Arrays | None
+
+
+def _in_turns(meet: Meet, parts: Mapping[str, Part], task: str, budget: float, launches: int | None,
+              memory: int | None, certify: bool, recertify: bool, energy: bool) -> Outcome:
+    """Raises Interrupted, which carries the results so far."""
     meet.tell_skips()
+    room = default_room() if memory is None else memory
     with ExitStack() as courses:
         sessions: dict[str, Session] = {}
-        for name, each in cases.items():
-            races = meet.begin({task: replace(each, task=task)}, f"-{name.rpartition(' ')[2]}")
-            course = courses.enter_context(meet.course(races, graph, chosen, given,
-                                                       default_room() if memory is None else memory, name))
+        for name, part in parts.items():
+            races = meet.begin({task: replace(part.case, task=task)}, f"-{name.rpartition(' ')[2]}")
+            course = courses.enter_context(meet.course(races, part.graph, part.optimizer, part.weights, room, name))
             sessions[name] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
         first = next(iter(sessions.values()))
         rehearsals = {name: Rehearsal(session.course, Notary(session.course, meet.store, recertify and session is first)
                                       if certify else None).run for name, session in sessions.items()}
 
-        def results() -> Sweep | LinkSweep:
-            found = [result for session in sessions.values() for result in session.results()]
-            return LinkSweep(found, others) if joined else Sweep(found, latency, share)
+        def results() -> Outcome:
+            return Outcome([result for session in sessions.values() for result in session.results()])
 
         try:
             Passes(sessions, budget, launches, meet.seed, meet.listener).run(rehearsals)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from photofinish import api
-from photofinish.environments import Choice
-from photofinish.errors import Stopped
-from photofinish.gate import Check, Gate
+from photofinish.environments import Choice, expand
+from photofinish.errors import Stopped, UsageError
+from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.stats import regression
 from photofinish.values import Progress, Result
@@ -20,10 +21,15 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
         make_environments: bool | None = None, device: str = "cpu", listener: Callable[[Progress], None] | None = None,
         **asked: Any) -> Gate:
     """Races each of `contenders` against `baseline` (see `gate.baseline.pairs`) and judges whether it got slower by
-    more than `max_slowdown`. The rest is as in `api.race`.
+    more than `max_slowdown`. Of the baseline "git:REVISION" the model, which is one of a file, is compared with what it
+    was then. The rest is as in `api.race`.
 
     Raises UsageError (wrong use) and Stopped (Ctrl-C; carries the checks that were finished).
     """
+    if baseline.startswith(commits.MARK):
+        return _since(model, contenders, (task,) if isinstance(task, str) else tuple(task), baseline, max_slowdown,
+                      listener=listener, launches=launches, environments=environments,
+                      make_environments=make_environments, device=device, **asked)
     choice = Choice.of(environments, make_environments)
     found, skipped = pairs(baseline, contenders, choice, device)
     gate = Gate(baseline, max_slowdown, skipped=tuple(skipped))
@@ -41,6 +47,41 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
         family = len(found) * len(tasks)
         gate = replace(gate, checks=(*gate.checks, *(_check(pair, each, max_slowdown, family) for each in results)))
     return gate
+
+
+def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline: str, limit: float, *,
+           listener: Callable[[Progress], None] | None, device: str, store: Path | str | None = None,
+           **asked: Any) -> Gate:
+    """Each contender on the model as it stood in a commit, and as it stands."""
+    if not contenders:
+        raise UsageError(f"--baseline {baseline} does not say whose", "name the candidates: --contenders torch:eager")
+    folder = Path(store or api.DEFAULT_STORE)
+    was, commit = commits.stood(model, baseline.removeprefix(commits.MARK), folder / "commits")
+    names = [each.name for each in expand(*contenders, device=device)]
+    gate = Gate(baseline, limit)
+    for each in tasks:
+        try:
+            before, after = api.side_by_side({f"commit {commit}": was, "commit now": model}, names, each, margin=limit,
+                                             device=device, store=store, listener=listener, **asked)
+        except KeyboardInterrupt:
+            raise Stopped(gate) from None
+        family = len(tasks) * len(names)
+        gate = replace(gate, checks=(*gate.checks, *(_changed_model(name, commit, before, after, limit, family)
+                                                     for name in names)))
+    return gate
+
+
+def _changed_model(name: str, commit: str, before: Result, after: Result, limit: float, family: int) -> Check:
+    unproven = next((told for told, each in ((commit, before), ("now", after)) if not _proven(each, name)), "")
+    found = None if unproven else regression.between(before.race, after.race, name, limit, family)
+    failed = "; ".join(f"{each.contender}: {each.kind}" for each in (*before.race.failures, *after.race.failures))
+    reason = "" if found else failed or f"the model of {unproven} is not proven to be computed as the reference does"
+    return Check(f"{name} on the model of {commit}", name, after, found, reason)
+
+
+def _proven(result: Result, name: str) -> bool:
+    standing = next((each for each in result.standings if each.contender == name), None)
+    return result.comparable and standing is not None and standing.place is not None
 
 
 def _check(pair: Pair, result: Result, limit: float, family: int) -> Check:

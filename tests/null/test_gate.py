@@ -1,6 +1,7 @@
 """The gate on the fake framework: what is slower is stopped, what is the same is not, and each baseline is found."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -92,3 +93,49 @@ def test_an_environment_is_a_baseline(store: Path) -> None:
     found = run(store, "fake:steady[noise=0.001]", baseline=sys.executable)
     assert found.outcome == PASSED and sys.executable in found.checks[0].baseline
     assert found.checks[0].result.race.environments["fake:steady[noise=0.001]"]["origin"] == "given"
+
+
+MADE = """from photofinish.models import image, model
+from photofinish.vocabulary import conv, global_average_pool, linear, relu
+
+
+@model("made", inputs=image(3, 6, 6), classes=4)
+def made(x, classes):
+    for _ in range({depth}):
+        x = relu(conv(x, 4, 3))
+    return linear(global_average_pool(x), classes)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One with a model of one convolution in its first commit, and of three where it stands."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "net.py").write_text(MADE.format(depth=1))
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "first")):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words], cwd=folder, check=True)
+    (folder / "net.py").write_text(MADE.format(depth=3))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_model_is_compared_with_what_it_was_in_a_commit(repository: Path, store: Path) -> None:
+    found = gate_run.run("net.py:made", ["fake:steady[node=0.001,noise=0.001]"], baseline="git:HEAD", launches=3,
+                         batch=8, store=store)
+    (check,) = found.checks
+    assert (found.outcome, check.outcome) == (FAILED, "SLOWER")
+    assert check.result.race.case.model == "net.py:made" and "on the model of" in check.baseline
+    assert check.regression is not None and check.regression.launches == 3
+    jsonschema.validate(report.as_json(found), schema("gate"), cls=jsonschema.Draft202012Validator)
+    assert "SLOWER" not in str(report.documents(found)[0].sections[0]) and "failure" in report.junit(found)
+
+
+@pytest.mark.parametrize(("model", "revision", "said"), [
+    ("net.py:made", "git:nowhere", "git knows no such revision"), ("tiny", "git:HEAD", "is no model in a file"),
+    ("new.py:made", "git:HEAD", "is not in that commit")])
+def test_a_commit_without_the_model_is_wrong_use(
+        repository: Path, store: Path, model: str, revision: str, said: str) -> None:
+    (repository / "new.py").write_text(MADE.format(depth=1))
+    with pytest.raises(UsageError, match=said):
+        gate_run.run(model, ["fake:steady"], baseline=revision, store=store)

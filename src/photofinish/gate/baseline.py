@@ -13,7 +13,8 @@ from photofinish.store import FILE, Store
 from photofinish.values import Contender, Skip
 
 _VERSION = re.compile(r"\d[\w.]*")
-FORMS = "write a version (2.12.1), a contender (torch@2.12.1:eager), a virtual environment, or the folder of a store"
+FORMS = ("write a version (2.12.1), a contender (torch@2.12.1:eager), a virtual environment, the folder of a store, or "
+         "git:REVISION")
 
 
 @dataclass(frozen=True)

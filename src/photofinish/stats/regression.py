@@ -8,6 +8,8 @@ launches fixed beforehand and is looked at once; of the error of 5 %, each of se
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from photofinish.stats import paired, student
 from photofinish.stats.verdict import ALPHA, POWER
 from photofinish.values import Estimate, Race
@@ -29,7 +31,17 @@ class Regression:
 
 def check(race: Race, baseline: str, candidate: str, limit: float, family: int = 1) -> Regression | None:
     """Of one pair among `family`; None where fewer than two launches compare them."""
-    logs = paired.launch_differences(paired.log_steps(race), baseline, candidate)
+    return _judged(paired.launch_differences(paired.log_steps(race), baseline, candidate), limit, family)
+
+
+def between(before: Race, after: Race, contender: str, limit: float, family: int = 1) -> Regression | None:
+    """Of a contender in two races whose launches took turns; None where fewer than two launches of both have it."""
+    was, now = (paired.by_launch(paired.log_steps(race).get(contender, {})) for race in (before, after))
+    return _judged(np.array([now[each] - was[each] for each in sorted(was.keys() & now.keys())]), limit, family)
+
+
+def _judged(logs: np.ndarray, limit: float, family: int) -> Regression | None:
+    """`logs` are of the ratio, one per launch."""
     if len(logs) < 2:
         return None
     level = ALPHA / family

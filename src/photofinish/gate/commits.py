@@ -1,0 +1,39 @@
+"""A model of the user's own as it stood in a commit."""
+
+import subprocess
+from pathlib import Path
+
+from photofinish.errors import UsageError
+
+MARK = "git:"  # before a revision, in what a baseline is called
+
+
+def stood(model: str, revision: str, folder: Path) -> tuple[str, str]:
+    """The model of a file (FILE.py:FUNCTION) as of that revision, written into a folder; and the commit in short.
+
+    Raises UsageError: not a file, no repository, or nothing there at that revision.
+    """
+    path, colon, function = model.partition(":")
+    file = Path(path).resolve()
+    if file.suffix != ".py" or not file.is_file():
+        raise UsageError(f"--baseline {MARK}{revision}: {model} is no model in a file",
+                         "commits are compared of a model of your own: photofinish gate ./net.py:model")
+    commit = _git(file, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", otherwise=(
+        f"--baseline {MARK}{revision}: git knows no such revision of {file.parent}", "see: git log --oneline")).strip()
+    text = _git(file, "show", f"{commit}:./{file.name}", otherwise=(
+        f"--baseline {MARK}{revision}: {file.name} is not in that commit", f"see: git log --oneline -- {path}"))
+    kept = folder / commit[:12] / file.name
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(text)
+    return f"{kept}{colon}{function}", commit[:12]
+
+
+def _git(file: Path, *words: str, otherwise: tuple[str, str]) -> str:
+    """What git says in the file's folder. Raises UsageError with these words where it fails."""
+    try:
+        done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UsageError(f"git cannot be started: {error.strerror}", "install it, or name another --baseline") from None
+    if done.returncode:
+        raise UsageError(*otherwise)
+    return done.stdout
