@@ -22,7 +22,7 @@ test: lint .make/browser  ## lint, then every test that needs no environment of 
 	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal
 
 test-environments: .make/dev  ## every layer, reduced model and strategy in the frameworks whose environments have been made
-	PHOTOFINISH_STRATEGIES=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity tests/e2e/test_show_script.py tests/e2e/test_submit.py
+	PHOTOFINISH_STRATEGIES=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity tests/e2e/test_show_script.py
 
 test-legacy: .make/dev  ## old versions of frameworks: environments made where a Python is found, small models proven
 	$(BIN)/python -m benchmarks.certify --legacy

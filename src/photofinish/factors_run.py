@@ -1,4 +1,5 @@
-"""Running an experiment: all its cells interleaved in the same launches, then its cause removed and raced again."""
+"""Running an experiment: all its cells interleaved in the same launches; then what is without its cause, and what it
+recommends, raced again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Any
 from photofinish import api, models
 from photofinish.environments import TASKS
 from photofinish.errors import Stopped
-from photofinish.factors import Cause, Check, Findings, Gap, cells_of, find
+from photofinish.factors import Cause, Check, Findings, Recommended, cells_of, find
 from photofinish.factors.plan import experiments
 from photofinish.runner.arrange import one_of
 from photofinish.stats import effects, paired
@@ -20,8 +21,9 @@ def run(model: str, contenders: Sequence[str], factors: Sequence[str] = (), task
         batch: int | None = None, check: bool = True, launches: int = LAUNCHES, device: str = "cpu",
         listener: Callable[[Progress], None] | None = None, seed: int | None = None, **asked: Any) -> Findings:
     """Races `contenders`, one or two, in planned combinations of `factors` ("layout=contiguous,channels_last"; those in
-    which two contenders of one framework differ need not be named), and names the cause of the gap between them if one
-    is shown; with `check` it is removed and raced again on fresh launches. The rest is as in `api.race`.
+    which two contenders of one framework differ need not be named), names the cause of the gap between them if one
+    is shown, and recommends the settings that are shown to be faster; with `check` the cause is removed, and what is
+    recommended taken, on fresh launches. The rest is as in `api.race`.
 
     Raises UsageError (wrong use) and Stopped (Ctrl-C).
     """
@@ -39,19 +41,27 @@ def run(model: str, contenders: Sequence[str], factors: Sequence[str] = (), task
     except api.Interrupted as stopped:
         raise Stopped(find(standing, planned, stopped.results)) from None
     found = find(standing, planned, results)
-    if not check or found.cause is None:
+    if not check or not (found.cause or found.recommended):
         return found
     try:
-        return replace(found, check=_check(model, task, planned[0].batch, found.cause, found.gap, common))
+        return _raced_again(found, model, task, planned[0].batch, common)
     except KeyboardInterrupt:
         raise Stopped(found) from None
 
 
-def _check(model: str, task: str, batch: int, cause: Cause, gap: Gap | None, common: dict[str, Any]) -> Check | None:
-    faster = gap.faster if gap is not None else None
-    field = dict.fromkeys(each.name for each in (cause.slower, cause.changed, faster) if each is not None)
-    (result,) = api.race(model, list(field), task, batch=batch, **common)
-    return checked(result, cause, faster)
+def _raced_again(found: Findings, model: str, task: str, batch: int, common: dict[str, Any]) -> Findings:
+    cause, faster = found.cause, found.gap.faster if found.gap else None
+    field = [cause.slower, cause.changed, *([faster] if faster else [])] if cause else []
+    field += [each for pair in found.recommended for each in (pair.own, pair.taken)]
+    (result,) = api.race(model, list(dict.fromkeys(each.name for each in field)), task, batch=batch, **common)
+    return replace(found, check=checked(result, cause, faster) if cause else None,
+                   recommended=tuple(taken(result, each) for each in found.recommended))
+
+
+def taken(result: Result, each: Recommended) -> Recommended:
+    """With what the race of it says; as it is where fewer than two launches tell."""
+    gained = paired.launch_differences(paired.log_steps(result.race), each.taken.name, each.own.name)
+    return each if len(gained) < 2 or not result.comparable else replace(each, observed=paired.interval(gained))
 
 
 def checked(result: Result, cause: Cause, faster: Contender | None) -> Check | None:

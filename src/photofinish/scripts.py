@@ -100,7 +100,9 @@ def parallel_ways(form: str) -> tuple[str, ...]:
 def way_of(contender: Contender) -> tuple[str, str] | None:
     """The form and the way in which a contender that is several processes is printed; None if none is written."""
     form = FORMS.get(contender.framework, "")
-    way = "-".join([contender.strategy, *(value for key, value in contender.options if key == "hook")])
+    words = [value if key == "hook" else key for key, value in contender.options
+             if key == "hook" or (key == "accumulate" and int(value) > 1)]
+    way = "-".join([contender.strategy, *words])
     return (form, way) if form and way in parallel_ways(form) else None
 
 

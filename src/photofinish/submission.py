@@ -1,7 +1,8 @@
 """A command of Photofinish as a job of a cluster: of Slurm, or of this machine, through submitit; of Ray as a task.
 
 The job runs the command in this folder, with this Python, both of which the cluster's machines see at the same paths.
-What it says goes into two files beside the store, which whoever waits for it reads as they grow.
+What it says goes into two files beside the store, which whoever waits for it reads as they grow; how it ended, into a
+third, since a cluster notices the end of a job late, and that of all its tasks later.
 """
 
 import os
@@ -26,11 +27,10 @@ PAUSE = 0.5  # seconds between two looks at a job
 
 @dataclass(frozen=True)
 class Job:
-    """One that was submitted; `wait` gives its exit code once it has `ended`, or raises what ended it otherwise."""
+    """One that was submitted; `wait` gives its exit code once the cluster has `ended` it, or raises what did so."""
 
     name: str
-    said: Path
-    complained: Path
+    files: "Files"
     ended: Callable[[], bool]
     wait: Callable[[], int]
     cancel: Callable[[], None]
@@ -38,24 +38,46 @@ class Job:
     def follow(self, said: IO[str], complained: IO[str], begun: Callable[[], None] | None = None) -> int:
         """Copies what it says, until it ends; its exit code. Calls `begun` once it has a machine. Raises UsageError if
         it ended without an exit code."""
-        read = {self.said: 0, self.complained: 0}
+        read = {self.files.said: 0, self.files.complained: 0}
         while True:
-            last = self.ended()
-            if begun is not None and self.said.exists():
+            last = self.files.code.exists() or self.ended()
+            if begun is not None and self.files.said.exists():
                 begun()
                 begun = None
-            for path, stream in ((self.said, said), (self.complained, complained)):
+            for path, stream in ((self.files.said, said), (self.files.complained, complained)):
                 read[path] = _copied(path, read[path], stream)
             if last:
                 return self._code()
             time.sleep(PAUSE)
 
     def _code(self) -> int:
+        if self.files.code.exists():
+            return int(self.files.code.read_text())
         try:
             return self.wait()
         except Exception as error:
-            raise UsageError(f"job {self.name} ended without a result: {str(error).strip().splitlines()[0]}",
-                             f"see {self.complained}; what was measured is kept: photofinish report --list") from error
+            hint = f"see {self.files.complained}; what was measured is kept: photofinish report --list"
+            raise UsageError(f"job {self.name} ended without a result: {_lines(error)[0]}", hint) from error
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a job writes."""
+
+    said: Path
+    complained: Path
+    code: Path  # the exit code of its command, once that has ended
+
+    @classmethod
+    def new(cls, folder: Path) -> "Files":
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        return cls(*((folder / f"{name}.{each}").absolute() for each in ("out", "err", "code")))
+
+    def end(self, code: int) -> None:
+        """Whoever sees the code's file sees the whole of it."""
+        whole = self.code.with_suffix(".writing")
+        whole.write_text(str(code))
+        whole.replace(self.code)
 
 
 def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpus: int | None = None,
@@ -76,7 +98,7 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
     return _by_submitit(words, cluster, folder, nodes, cpus, hours, settings or {})
 
 
-def run(words: Sequence[str], cwd: str, said: Path, complained: Path) -> int:
+def run(words: Sequence[str], cwd: str, files: Files) -> int:
     """In the job: the command, on the first of its machines; its exit code."""
     if int(os.environ.get("SLURM_PROCID", "0")):
         return 0  # the first reaches this machine itself
@@ -84,15 +106,17 @@ def run(words: Sequence[str], cwd: str, said: Path, complained: Path) -> int:
     if "SLURM_JOB_ID" in os.environ:
         variables.setdefault("PHOTOFINISH_REACH", REACH)
     told = [",".join(_allocated()) if word == ALLOCATED else word for word in words]
-    with said.open("ab") as out, complained.open("ab") as errors:
+    with files.said.open("ab") as out, files.complained.open("ab") as errors:
         process = subprocess.Popen([sys.executable, "-m", "photofinish", *told], cwd=cwd, env=variables, stdout=out,
                                    stderr=errors, stdin=subprocess.DEVNULL)
         try:
-            return process.wait()
+            code = process.wait()
         except KeyboardInterrupt:  # the job is cancelled
             process.send_signal(signal.SIGINT)
             process.wait()
             raise
+    files.end(code)
+    return code
 
 
 def _allocated() -> Sequence[str]:
@@ -117,13 +141,13 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         executor.update_parameters(slurm_additional_parameters=asked)
     if cpus:
         executor.update_parameters(cpus_per_task=cpus)
-    said, complained = _files(folder)
+    files = Files.new(folder)
     try:
-        job = executor.submit(run, list(words), str(Path.cwd()), said, complained)
+        job = executor.submit(run, list(words), str(Path.cwd()), files)
     except Exception as error:  # of sbatch, whose own words are in it
-        raise UsageError(f"{cluster} did not take the job: {str(error).strip().splitlines()[-1]}",
+        raise UsageError(f"{cluster} did not take the job: {_lines(error)[-1]}",
                          "--set NAME=VALUE says what sbatch asks for: --set partition=short") from error
-    return Job(str(job.job_id), said, complained, lambda: bool(job.done()), lambda: int(job.results()[0]),
+    return Job(str(job.job_id), files, lambda: bool(job.done()), lambda: int(job.results()[0]),
                lambda: job.cancel(check=False))
 
 
@@ -139,19 +163,17 @@ def _to_ray(words: Sequence[str], folder: Path, cpus: int | None) -> Job:
     if cpus and cpus > most:
         raise UsageError(f"no machine of this Ray has {cpus} cores: the largest has {most:.0f}",
                          "ask for fewer: --cpus")
-    said, complained = _files(folder)
-    task = ray.remote(num_cpus=cpus or most, max_retries=0)(run).remote(list(words), str(Path.cwd()), said, complained)
+    files = Files.new(folder)
+    task = ray.remote(num_cpus=cpus or most, max_retries=0)(run).remote(list(words), str(Path.cwd()), files)
 
     def ended() -> bool:
         return bool(ray.wait([task], timeout=0)[0])
 
-    return Job(task.hex()[:12], said, complained, ended, lambda: int(ray.get(task)), lambda: ray.cancel(task))
+    return Job(task.hex()[:12], files, ended, lambda: int(ray.get(task)), lambda: ray.cancel(task))
 
 
-def _files(folder: Path) -> tuple[Path, Path]:
-    """Where a new job says things, and complains."""
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    return (folder / f"{name}.out").absolute(), (folder / f"{name}.err").absolute()
+def _lines(error: Exception) -> Sequence[str]:
+    return str(error).strip().splitlines() or [type(error).__name__]
 
 
 def _copied(path: Path, begin: int, stream: IO[str]) -> int:

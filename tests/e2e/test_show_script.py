@@ -51,10 +51,11 @@ def test_it_trains_without_photofinish(form: str, tmp_path: Path) -> None:
 
 
 ON_TWO = [("torch", "ddp"), ("torch", "ddp-fp16"), ("torch", "ddp-powersgd"),
-          ("torch", "ddp-localsgd"), ("torch", "zero"), ("torch", "fsdp2"),
+          ("torch", "ddp-localsgd"), ("torch", "ddp-accumulate"), ("torch", "zero"), ("torch", "fsdp2"),
           ("torch", "horovod"), ("torch", "horovod-fp16"),
           ("keras", "mirrored"), ("keras", "multiworker"), ("flax", "sharded"), ("flax", "distributed")]
-SELDOM = ("ddp-fp16", "ddp-powersgd", "ddp-localsgd", "zero", "sharded")  # by `make test-environments`: as others start
+# By `make test-environments`: they start as others do.
+SELDOM = ("ddp-accumulate", "ddp-fp16", "ddp-powersgd", "ddp-localsgd", "zero", "sharded")
 # Now and then PyTorch 2.13.0 ends so after DistributedDataParallel ("terminate called without an active exception").
 ABORTED = "Signal 6 (SIGABRT)"
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--local-ranks-filter", "0"]

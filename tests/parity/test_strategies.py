@@ -15,6 +15,7 @@ TINY = Path(__file__).parents[1] / "null" / "tiny.py"
 HERE = {each.framework for each in installed()}
 DIVIDING = {"tensor": (1, "no two linear layers in a row that 2 processes could share"),
             "gpipe": (2, "each would move running statistics")}  # the layers: slices of a batch, and what is refused
+ACCUMULATING = ("torch:eager+ddp[2,accumulate=2]", "torch:eager+zero[2,accumulate=4]")
 APART = ["torch:eager+horovod[2]", "torch:eager+horovod[2,hook=fp16]"]  # each in an environment of its own
 QUICK = ("torch:", "tensorflow:graph+multiworker")  # tests of seconds; `make test-environments` tries all
 ALL = {info.name: [f"{info.name}:{mode}+{name}[2{hook}]" for name, strategy in info.strategies.items()
@@ -59,6 +60,19 @@ def test_two_that_divide_the_layers_compute_what_one_does(strategy: str, tmp_pat
     assert found.certified and [each.slices for each in found.certificates] == [slices], found
     refused = api.verify(f"{TINY}:tiny", [contender], threads=2, store=tmp_path)
     assert reason in refused.failures[0].message
+
+
+@pytest.mark.parametrize("contender", ACCUMULATING)
+def test_gradients_of_parts_one_after_another_are_those_of_the_batch(contender: str, tmp_path: Path) -> None:
+    if "torch" not in HERE:
+        pytest.skip("PyTorch is not installed for this Python")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two processes need two cores")
+    slices = 2 * int(dict(Contender.parse(contender).options)["accumulate"])
+    found = api.verify("transformer_base", [contender], reduced=True, threads=2, store=tmp_path)
+    assert found.certified and [each.slices for each in found.certificates] == [slices], found
+    refused = api.verify(f"{TINY}:tiny", [contender], threads=2, store=tmp_path)
+    assert "each would move running statistics" in refused.failures[0].message
 
 
 @pytest.mark.parametrize(("model", "attentions", "pairs"), [

@@ -11,7 +11,7 @@ from photofinish.errors import UsageError
 from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
-from photofinish.factors_run import checked
+from photofinish.factors_run import checked, taken
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.stats import effects
@@ -135,6 +135,26 @@ def test_a_cause_is_confirmed_only_by_the_gain_that_was_predicted(again: float, 
     assert check is not None and check.outcome == outcome
     said = plain(report.paragraph(replace(what, check=check)))
     assert outcome.lower() in said and f"{check.observed.value:.3f}" in said and f"{cause.predicted.value:.3f}" in said
+
+
+def test_all_that_is_shown_to_be_faster_is_recommended_together() -> None:
+    levels = {"step=2": 0.8, "noise=1": 0.7, "memory=2": 1.5}
+    what = found([PLAIN], ["step=1,2", "noise=0,1", "memory=1,2", "item=1,2"], levels)
+    (told,) = what.recommended
+    assert (told.own, told.taken.name) == (what.contenders[0], "fake:steady[item=1,memory=1,noise=1,step=2]")
+    assert {each.name for each in told.moved} == {"step", "noise"} and told.observed is None
+    assert told.predicted.low < 1 / 0.8 / 0.7 < told.predicted.high
+    _, planned = experiments([told.own.name, told.taken.name], [], 8)
+    (result,) = raced(planned, levels, seed=77)
+    again = taken(result, told)
+    assert again.observed is not None and again.observed.low < 1 / 0.8 / 0.7 < again.observed.high
+    said = plain(report.paragraph(replace(what, recommended=(again,))))
+    assert told.taken.name in said and f"{again.observed.value:.3f}" in said
+
+
+def test_a_contender_at_its_best_is_left_as_it_is() -> None:
+    assert found([PLAIN], ["step=1,2", "noise=0,1"], {"step=2": 1.5}).recommended == ()
+    assert found([PLAIN], ["batch=8,32", "noise=0,1"], {"batch=32,": 0.5}).recommended == ()
 
 
 @pytest.mark.parametrize(("names", "factors", "said"), [

@@ -7,8 +7,8 @@ import pytest
 from photofinish import scripts
 from photofinish.reports import code_cost
 from photofinish.stats import judge
-from photofinish.stats.scaling import one_process, scalings, weak_scalings
-from photofinish.values import Block, Case, Certificate, Contender, Failure, Race
+from photofinish.stats.scaling import forecasts, one_process, scalings, serial_share, weak_scalings
+from photofinish.values import Block, Case, Certificate, Contender, Estimate, Failure, Race
 
 ONE, TWO = "torch:eager[threads=1]", "torch:eager+ddp[2,bucket=1,hook=fp16]"
 
@@ -32,6 +32,34 @@ def test_strong_scaling_shares_the_batch() -> None:
     (found,) = scalings(LARGE)
     assert (found.batch, found.against_batch, found.launches) == (16, 16, 3)
     assert (found.speedup.value, found.efficiency.value) == pytest.approx((1.9 / 1.25, 1.9 / 1.25 / 2))
+
+
+def test_more_processes_follow_from_the_share_that_is_not_divided() -> None:
+    (found,) = scalings(LARGE)
+    seconds = lambda many: 0.6 + 1.3 / many  # noqa: E731 - 1.9 of one and 1.25 of two
+    assert serial_share(found.speedup, 2).value == pytest.approx(0.6 / 1.9)
+    assert [(each.processes, each.speedup.value) for each in forecasts(found)] == [
+        (many, pytest.approx(1.9 / seconds(many))) for many in (4, 8, 16)]
+    assert all(each.measured is None for each in forecasts(found))
+
+
+@pytest.mark.parametrize(("speedup", "share", "of_four"), [(2.2, 0, 4), (2, 0, 4), (1, 1, 1), (0.8, 1.5, 8 / 11)])
+def test_what_is_not_divided_is_none_at_best_and_may_be_more_than_all(speedup: float, share: float, of_four: float
+                                                                        ) -> None:
+    estimate = Estimate(speedup, speedup - 0.1, speedup + 0.1)
+    found = serial_share(estimate, 2)
+    assert found.value == pytest.approx(share) and found.low <= found.value <= found.high
+    four = forecasts(replace(scalings(LARGE)[0], speedup=estimate))[0].speedup
+    assert four.value == pytest.approx(of_four) and four.low <= four.value <= four.high
+
+
+def test_what_more_processes_did_stands_beside_what_was_predicted() -> None:
+    (two,) = scalings(LARGE)
+    four = replace(two, contender=two.contender.replace("[2", "[4"), processes=4, speedup=Estimate(2.1, 2.0, 2.2))
+    other = replace(four, contender="torch:eager+zero[4]")
+    assert [(each.processes, each.measured) for each in forecasts(two, [two, four, other])] == [
+        (4, four.speedup), (8, None), (16, None)]
+    assert [each.processes for each in forecasts(four, [two, four])] == [8, 16, 32]
 
 
 def test_weak_scaling_has_the_share_of_each_beside_it() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from photofinish.environments import headers
-from photofinish.environments.headers import FrameworkInfo, main_of, package_of
+from photofinish.environments.headers import ACCUMULATE, FrameworkInfo, main_of, package_of
 from photofinish.environments.switches import THREADS, is_switch
 from photofinish.errors import UsageError, unknown
 from photofinish.measure import sabotage
@@ -147,6 +147,9 @@ def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str)
     if framework.recipe_for(contender.version).driver:
         raise UsageError(f"{contender.name}: {contender.strategy} has never been run in version {contender.version}",
                          "leave the version out")
+    parts = dict(contender.options).get(ACCUMULATE, "1")
+    if parts.isdecimal() and int(parts) < 1:
+        raise UsageError(f"{ACCUMULATE}={parts}: a batch has one part at least", f"write {ACCUMULATE}=2, say")
     rank = dict(contender.options).get("rank", "0")
     processes = framework.processes_of(contender)
     if rank.isdecimal() and int(rank) >= processes:

@@ -21,7 +21,9 @@ Python are for programs that this worker calls.
                                                         is _<framework>/strategies/zero.py. `options` are those that it
                                                         adds; `gradients` says of values of its option `hook` what they
                                                         make of gradients on their way: a format ("float16") to which
-                                                        they round, or "approximated". With `one-process = true` it is
+                                                        they round, or "approximated"; `accumulate` among its options
+                                                        is into how many parts, one after another, each process divides
+                                                        its share of a batch. With `one-process = true` it is
                                                         several devices of one process; with `whole-batch = true` what
                                                         depends on the batch (its statistics, a mean over tokens) is
                                                         taken of the whole one, and not of each one's part. One that is
@@ -69,6 +71,7 @@ TASKS = ("train", "infer")
 PIPELINE_TASKS = ("epoch",)  # those of a loop over a data set, and of who says how one is fed
 STRATEGY_TASKS = ("train",)  # of several processes that train one model
 HOOK = "hook"  # the option of a strategy that says what becomes of gradients on their way
+ACCUMULATE = "accumulate"  # the one that says in how many parts each process takes its share of a batch
 LANGUAGES = {".py": "python", ".mjs": "node"}  # of a framework's file, by what runs its worker
 WAITS = ("seconds", "minutes")
 
@@ -193,6 +196,10 @@ class FrameworkInfo:
         """How many it runs in."""
         strategy = self.strategies.get(contender.strategy)
         return 1 if strategy is None or strategy.one_process else contender.world
+
+    def slices_of(self, contender: Contender) -> int:
+        """Into how many equal parts it divides a batch: one for each process, or so many that each takes in turn."""
+        return contender.world * int(dict(contender.options).get(ACCUMULATE, "1"))
 
     def tasks_of(self, mode: str) -> tuple[str, ...]:
         """What a contender in that mode can be timed at."""

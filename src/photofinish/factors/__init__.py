@@ -1,7 +1,7 @@
 """Which settings make the difference: contenders raced in planned combinations of settings, what each setting does, and
 the gap between two divided over what they differ in. Values that reports draw; `factors_run` makes them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,9 +84,23 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Recommended:
+    """A contender with every setting that is shown to be faster at its other level there: these are `moved`, and it is
+    `taken`. `predicted` is seconds(own) / seconds(taken); `observed` the same of fresh launches, None where it was not
+    raced again."""
+
+    own: Contender
+    taken: Contender
+    moved: tuple[Factor, ...]
+    predicted: Estimate
+    observed: Estimate | None = None
+
+
+@dataclass(frozen=True)
 class Findings:
     """What the races of experiments say. `missing` maps a cell without figures that count to the reason: then there are
-    no effects of its experiment. `check` is None where nothing was raced again."""
+    no effects of its experiment. `check` is None where nothing was raced again; `recommended` has one for each
+    contender that has something to gain."""
 
     contenders: tuple[Contender, ...]
     experiments: tuple[Experiment, ...]
@@ -97,6 +111,7 @@ class Findings:
     cause: Cause | None
     missing: dict[str, str]
     check: Check | None = None
+    recommended: tuple[Recommended, ...] = ()
 
 
 def find(contenders: Sequence[Contender], experiments: Sequence[Experiment], results: Sequence[Result]) -> Findings:
@@ -110,7 +125,8 @@ def find(contenders: Sequence[Contender], experiments: Sequence[Experiment], res
     found = reading.effects(experiments)
     gap = reading.gap(contenders, experiments) if len(contenders) > 1 else None
     cause = reading.of_gap(gap, experiments) if gap is not None else reading.largest(experiments[0], found)
-    return Findings(tuple(contenders), tuple(experiments), tuple(results), len(logs), found, gap, cause, {})
+    return Findings(tuple(contenders), tuple(experiments), tuple(results), len(logs), found, gap, cause, {},
+                    recommended=tuple(reading.recommended(experiments, found)))
 
 
 def cells_of(contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> list[Cell]:
@@ -147,6 +163,17 @@ class _Reading:
         ratios = effects.estimates(self.logs, [self._spread(each, term.weights) for each, term in named])
         return tuple(Effect(each.base.name, tuple(tuple(each.factors[i].name for i in group) for group in term.alike),
                             ratio) for (each, term), ratio in zip(named, ratios))
+
+    def recommended(self, experiments: Sequence[Experiment], found: Sequence[Effect]) -> Iterator[Recommended]:
+        for of in experiments:
+            faster = {each.alike[0] for each in found if each.contender == of.base.name and each.ratio.level
+                      and each.ratio.high < 1 and len(each.alike) == 1}
+            which = {i for i, each in enumerate(of.factors) if (each.name,) in faster and each.name != BATCH}
+            if which:
+                end = _moved(of.row(), which)
+                gain = self._expected(of, of.row()) - self._expected(of, end)
+                (predicted,) = effects.estimates(self.logs, [gain], len(found))
+                yield Recommended(of.base, of.contender(end), tuple(of.factors[i] for i in sorted(which)), predicted)
 
     def gap(self, contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> Gap:
         batch = experiments[0].batch

@@ -23,14 +23,19 @@
 # [tool.photofinish.strategies.ddp]
 # modes = ["eager"]
 # devices = ["cpu"]
-# options = { hook = ["fp16", "powersgd", "localsgd"], bucket = ["N"], matrix_rank = ["N"], period = ["N"] }
 # gradients = { fp16 = "float16", powersgd = "approximated", localsgd = "approximated" }
+# [tool.photofinish.strategies.ddp.options]
+# hook = ["fp16", "powersgd", "localsgd"]
+# matrix_rank = ["N"]
+# period = ["N"]
+# bucket = ["N"]
+# accumulate = ["N"]
 # [tool.photofinish.strategies]
 # dp = { modes = ["eager"], devices = ["cuda"], one-process = true, never-run = true }
 # fsdp2 = { modes = ["eager"], devices = ["cpu"] }
 # gpipe = { modes = ["eager"], devices = ["cpu"] }
 # tensor = { modes = ["eager"], devices = ["cpu"], whole-batch = true }
-# zero = { modes = ["eager"], devices = ["cpu"] }
+# zero = { modes = ["eager"], devices = ["cpu"], options = { accumulate = ["N"] } }
 # [tool.photofinish.strategies.horovod]
 # modes = ["eager"]
 # devices = ["cpu"]
@@ -74,6 +79,10 @@
 #     "images = images.to(memory_format=torch.channels_last)  # of each batch",
 # ]
 # bucket = ["model = DistributedDataParallel(model, bucket_cap_mb={value})"]
+# accumulate = [
+#     "(loss / {value}).backward()  # of each of {value} parts of a batch, in turn",
+#     "with model.no_sync(): ...  # around all but the last, which sends",
+# ]
 # [[tool.photofinish.recipes]]
 # version = "<1.4"
 # python = ">=3.6,<3.7"

@@ -123,8 +123,7 @@ def _labelled(series: Series) -> str:
 
 def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
     """Lines of what should agree are drawn ever thinner, so that all show."""
-    names = [each.name for each in series]
-    nested = chart.overlaid or any(name not in colours for name in names)
+    nested = chart.overlaid
     values = [value for each in series for value in each.y]
     size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
     days = chart.x.hint == "date"

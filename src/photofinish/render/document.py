@@ -143,8 +143,7 @@ class Chart:
 
     - "intervals": per series one x with low and high; `band` around the first of `marks` counts as equal
     - "lines": y over x per series, with a band where it has low and high (over days: a bar at each), `marks` along x;
-      a name not in `Document.series` is drawn as a reference; where there is one, or they are `overlaid`, lines that
-      agree are drawn so that all show
+      a name not in `Document.series` is drawn as a reference; `overlaid` ones that agree are drawn so that all show
     - "strip": per series every x as a dot, in the row of its name and group
     - "bars": per series (name, group) one x, stacked by group within name, in the order given
 

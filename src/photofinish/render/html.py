@@ -203,10 +203,9 @@ def _side(column: Column) -> str:
 
 
 def _stroke(colours: dict[str, str], series: Sequence[Any], i: int, overlaid: bool) -> str:
-    nested = overlaid or any(each.name not in colours for each in series)
-    dash = "" if nested else f' stroke-dasharray="{" ".join(map(str, charts.DASHES[i % len(charts.DASHES)]))}"'
+    dash = "" if overlaid else f' stroke-dasharray="{" ".join(map(str, charts.DASHES[i % len(charts.DASHES)]))}"'
     colour = colours.get(series[i].name, "var(--reference)")
-    return f'<path d="M0 6h34" stroke="{colour}" stroke-width="{5 if nested else 2.5}"{dash}/>'
+    return f'<path d="M0 6h34" stroke="{colour}" stroke-width="{5 if overlaid else 2.5}"{dash}/>'
 
 
 def _legend(items: Sequence[tuple[str, str]]) -> str:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from photofinish.factors import CONFIRMED, Cause, Check, Effect, Findings, Gap, Share
+from photofinish.factors import (
+    CONFIRMED,
+    Cause,
+    Check,
+    Effect,
+    Findings,
+    Gap,
+    Recommended,
+    Share,
+)
 from photofinish.factors.plan import BATCH
 from photofinish.render.document import (
     Axis,
@@ -54,6 +63,7 @@ def document(found: Findings, brief: bool = False) -> Document:
     sections = [Section("factors", "", tuple(blocks)),
                 Section("gap", "What makes the gap", tuple(_gap(found.gap)) if found.gap else ()),
                 Section("check", "The cause removed, on fresh launches", tuple(_check(found))),
+                Section("recommended", "What to set", tuple(_recommended(found.recommended))),
                 Section("effects", "What each setting does", tuple(_effects(found, [each for each in found.effects
                                                                                   if len(each.alike[0]) == 1]))),
                 Section("interactions", "What two settings do together", tuple(_effects(found, together))),
@@ -80,7 +90,10 @@ def paragraph(found: Findings) -> Text:
         reason = "some combinations have no figures that count" if found.missing else \
             "fewer than two launches have every combination"
         return Span("Nothing is said", "strong"), f" of any setting: {reason}."
-    return (*(_of_gap(found.gap) if found.gap else ()), *_of_cause(found), *_of_check(found.cause, found.check))
+    return (*(_of_gap(found.gap) if found.gap else ()), *_of_cause(found), *_of_check(found.cause, found.check),
+            *(part for each in found.recommended if not found.cause
+              or (each.own, each.taken) != (found.cause.slower, found.cause.changed)
+              for part in _of_recommended(each)))
 
 
 def as_json(found: Findings) -> dict[str, Any]:
@@ -105,6 +118,10 @@ def as_json(found: Findings) -> dict[str, Any]:
         "check": check and {"race": check.result.race.id, "outcome": check.outcome,
                             "observed": leveled(check.observed), "over_predicted": leveled(check.apart),
                             "gap_left": check.gap and leveled(check.gap)},
+        "recommended": [{"contender": each.own.name, "take": each.taken.name, "settings": [
+            {"name": factor.name, "own": factor.own, "other": factor.other} for factor in each.moved],
+            "predicted": leveled(each.predicted), "observed": each.observed and leveled(each.observed)}
+            for each in found.recommended],
         "missing": [{"contender": name, "reason": reason} for name, reason in found.missing.items()]}
 
 
@@ -171,6 +188,23 @@ def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span |
     if check.gap is not None:
         yield from ("; what is left of the gap is ", *ratio_text(check.gap))
     yield "."
+
+
+def _of_recommended(each: Recommended) -> Iterator[str | Span | Quantity]:
+    yield from (" Rather than ", contender(each.own.name), " take ", contender(each.taken.name), ", predicted to be ",
+                *ratio_text(each.predicted), " as fast")
+    if each.observed is not None:
+        yield from (" and ", *ratio_text(each.observed), " when raced again")
+    yield "."
+
+
+def _recommended(found: Sequence[Recommended]) -> Iterator[Block]:
+    columns = (Column("Rather than", "contender"), Column("Take", "contender"), Column("Gain, predicted", "ratio"),
+               Column("Raced again", "ratio"))
+    rows = tuple((contender(each.own.name), contender(each.taken.name), interval(each.predicted),
+                  interval(each.observed)) for each in found)
+    if rows:
+        yield Table("recommended", columns, rows, "Every setting that is shown to be faster at its other level, there.")
 
 
 def _gap(gap: Gap) -> Iterator[Block]:

@@ -19,7 +19,7 @@ from photofinish.reports.reading import formats, memory_bytes, of_task, phase_se
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
-from photofinish.stats.scaling import scalings
+from photofinish.stats.scaling import forecasts, scalings, serial_share
 from photofinish.stats.serving import served
 from photofinish.stats.time_split import time_splits
 from photofinish.values import (
@@ -55,6 +55,7 @@ def schema(name: str) -> dict[str, Any]:
 def race(result: Result) -> dict[str, Any]:
     """The object of one race."""
     raw = result.race
+    scaling = scalings(raw)
     return _object({
         "id": raw.id,
         "created": raw.created,
@@ -68,7 +69,7 @@ def race(result: Result) -> dict[str, Any]:
         "verdicts": [to_json(each) for each in result.verdicts],
         "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
-        "scaling": [scaled(each) for each in scalings(raw)],
+        "scaling": [scaled(each, scaling) for each in scaling],
         "time_split": [to_json(each) for each in time_splits(raw)],
         "code_cost": [asdict(each) for each in code_cost.costs(result)],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
@@ -151,9 +152,15 @@ def certified(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def scaled(each: Scaling) -> dict[str, Any]:
-    """How several processes scale."""
-    return {**to_json(each), "speedup": estimated(each.speedup), "efficiency": estimated(each.efficiency)}
+def scaled(each: Scaling, others: Sequence[Scaling] = ()) -> dict[str, Any]:
+    """How several processes scale; where they share the batch, what more of them are predicted to come to, beside what
+    `others` did."""
+    strong = each.batch == each.against_batch
+    return {**to_json(each), "speedup": estimated(each.speedup), "efficiency": estimated(each.efficiency),
+            "serial_share": estimated(serial_share(each.speedup, each.processes)) if strong else None,
+            "predictions": [{"processes": more.processes, "speedup": estimated(more.speedup),
+                             "measured": estimated(more.measured)}
+                            for more in (forecasts(each, others) if strong else ())]}
 
 
 def _contenders(result: Result) -> list[dict[str, Any]]:

@@ -24,14 +24,14 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import audit, certificate, failures, machine, verdict
-from photofinish.reports.json import estimated, finite
+from photofinish.reports import audit, certificate, failures, machine, scaling, verdict
+from photofinish.reports.json import estimated, finite, scaled
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, contender, interval, without_empty
+from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, without_empty
 from photofinish.stats.communication import FEWEST, Crossing, Model
+from photofinish.stats.scaling import scalings
 from photofinish.values import Estimate, Link, Result, to_json
 
-PREDICTION = "PREDICTION"
 LAW = ("seconds of a step = fixed + bits / rate. Fixed is the computing, and what a message takes whatever its length; "
        "the bits are those that a step waits for: what computing hides is not among them. Intervals of 95 % are over "
        "the rates, by how much they miss the line.")
@@ -44,8 +44,8 @@ def document(results: Sequence[Result], predict: Sequence[Link] = (), brief: boo
     model = Model([each.race for each in results])
     case = results[0].race.case
     sections = [_headline(results, model), _steps(model), _predictions(model, predict), _law(model), _crossings(model),
-                *_failures(results), certificate.section(next((each for each in results if each.race.certificates),
-                                                              results[0]))]
+                scaling.over_links(results), *_failures(results),
+                certificate.section(next((each for each in results if each.race.certificates), results[0]))]
     if not brief:
         probed = next((each for each in results if each.race.audit), results[0])
         sections += [audit.section(probed), machine.section(probed)]
@@ -181,5 +181,6 @@ def as_json(results: Sequence[Result], predict: Sequence[Link] = ()) -> dict[str
                         "raced": each.raced}
                        for each in model.crossings()],
         "races": [{"id": each.race.id, "link": to_json(each.race.case.link), "outcome": verdict.outcome(each),
-                   "verdicts": to_json(each.verdicts)} for each in results],
+                   "verdicts": to_json(each.verdicts), "scaling": [scaled(one) for one in scalings(each.race)]}
+                  for each in results],
     }))

@@ -22,7 +22,8 @@ def _chart(optimizer: str, certificates: list[Certificate]) -> Chart:
     exact = certificates[0].reference_curves.get(optimizer, ())
     series = ([_series(certificates[0].reference, exact)] if exact else []) + series
     return Chart("lines", f"Training loss with {_title(optimizer)}", "From the same weights on the same batches; "
-                 "lines that agree lie on top of each other.", tuple(series), Axis("step", "count"), Axis("loss"))
+                 "lines that agree lie on top of each other.", tuple(series), Axis("step", "count"), Axis("loss"),
+                 overlaid=True)
 
 
 def _title(optimizer: str) -> str:

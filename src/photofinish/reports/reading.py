@@ -14,6 +14,7 @@ from photofinish.values import Case, Certificate, Estimate, Load, Result, Standi
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
          "serve": "queries under load"}
+PREDICTION = "PREDICTION"  # of what was not measured
 
 
 def measure(case: Case) -> str:

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from photofinish.render.document import Block, Column, Note, Paragraph, Section, Span, Table, Text
+from photofinish.render.document import (
+    Axis,
+    Block,
+    Chart,
+    Column,
+    Note,
+    Paragraph,
+    Section,
+    Series,
+    Span,
+    Table,
+    Text,
+)
 from photofinish.render.quantities import TIMES, ratio_with_interval, write
 from photofinish.reports import code_cost
-from photofinish.reports.reading import certified, contender, interval, names
-from photofinish.stats.scaling import one_process, scalings, to_race_beside, weak_scalings
+from photofinish.reports.reading import PREDICTION, certified, contender, interval, names
+from photofinish.stats.scaling import (
+    forecasts,
+    one_process,
+    scalings,
+    serial_share,
+    to_race_beside,
+    weak_scalings,
+)
 from photofinish.stats.time_split import time_splits
-from photofinish.values import Contender, Result, Scaling, TimeSplit
+from photofinish.values import Contender, Estimate, Result, Scaling, TimeSplit
 
 SPLIT = ("Where a step goes, in steps looked into after the timed ones (a profiler makes them longer: read the "
          "shares). A process computes or communicates or both; what it communicates alone is either waiting for the "
          "last process to be ready, or the sending itself. Bytes are those that it gives to collectives in a step.")
+FORECAST = ("By Amdahl's law: the serial share of one process' time stays, the rest is divided by their number. What "
+            "goes round in a ring is held by it; what grows with every process (messages that take long whatever their "
+            "length, waiting for the slowest) is not, so that it says what more processes come to at best. The "
+            "intervals are those of the speed-up that was measured.")
 
 
 def section(result: Result) -> Section:
@@ -27,7 +50,8 @@ def section(result: Result) -> Section:
         text = ("The same batch for all: efficiency is the speed of N processes (or devices) over N times that of one "
                 "with as many threads as each of them has. They ran one after the other, and are compared launch by "
                 "launch.")
-        blocks += [Paragraph((text,)), _table(found)]
+        blocks += [Paragraph((text,)), _table(found), _curve(found), Paragraph((FORECAST,)), _forecasts(found)]
+        blocks += [table for table in (_held_out(found),) if table.rows]
     blocks += [Note(("How ", contender(name), " scales is seen beside one of its processes: race ",
                      contender(to_race_beside(result.race, name)), ", too.")) for name in lonely]
     if splits := time_splits(result.race):
@@ -43,6 +67,21 @@ def weak(results: Sequence[Result]) -> Section:
     text = ("As much for each process as for one alone: efficiency is the throughput of N processes over N times that "
             "of one with as many threads and as many samples as each of them has.")
     return Section("weak_scaling", "Weak scaling", (Paragraph((text,)), _table(found)) if found else ())
+
+
+def over_links(results: Sequence[Result]) -> Section:
+    """Of races that differ in the link, which is also what is predicted over: empty where none has one process."""
+    found = [(each.race.case.link.rate, scaling) for each in results if each.race.case.link
+             for scaling in scalings(each.race)]
+    told = [{more.processes: more.speedup for more in forecasts(scaling)} for _, scaling in found]
+    many = sorted({processes for each in told for processes in each})
+    columns = (Column("Contender", "contender"), Column("Link", "speed"), Column("Parts", "count"),
+               Column("Speed-up", "ratio"), Column("Efficiency", "percent"),
+               *(Column(f"{PREDICTION}: of {processes}", "ratio") for processes in many))
+    rows = tuple((contender(scaling.contender), rate, scaling.processes, interval(scaling.speedup),
+                  interval(scaling.efficiency), *(interval(each.get(processes)) for processes in many))
+                 for (rate, scaling), each in sorted(zip(found, told), key=lambda pair: pair[0][1].contender))
+    return Section("scaling", "Scaling", (Table("scaling", columns, rows), Note((FORECAST,))) if rows else ())
 
 
 def sentences(result: Result) -> tuple[Text, ...]:
@@ -79,3 +118,38 @@ def _table(found: tuple[Scaling, ...]) -> Table:
     rows = tuple((contender(each.contender), each.processes, each.batch, contender(each.against), each.against_batch,
                   interval(each.speedup), interval(each.efficiency), each.launches) for each in found)
     return Table("scaling", columns, rows)
+
+
+def _curve(found: Sequence[Scaling]) -> Chart:
+    """From one process to what is predicted, beside the line of N processes that are N times as fast."""
+    most = max(more.processes for each in found for more in forecasts(each))
+    series = [Series("linear", (1.0, float(most)), (1.0, float(most)))]
+    for each in found:
+        points = [(1, Estimate(1.0, 1.0, 1.0)), (each.processes, each.speedup),
+                  *((more.processes, more.speedup) for more in forecasts(each))]
+        series.append(Series(each.contender, tuple(float(many) for many, _ in points),
+                             tuple(at.value for _, at in points), tuple(at.low for _, at in points),
+                             tuple(at.high for _, at in points)))
+    raced = max(each.processes for each in found)
+    return Chart("lines", "Speed-up by the number of processes", f"Behind the mark at {raced} all is {PREDICTION}.",
+                 tuple(series), Axis("processes", "count", log=True), Axis("speed-up", "ratio", log=True),
+                 marks=(float(raced),))
+
+
+def _forecasts(found: Sequence[Scaling]) -> Table:
+    told = {each.contender: {more.processes: more.speedup for more in forecasts(each)} for each in found}
+    many = sorted({processes for each in told.values() for processes in each})
+    columns = (Column("Contender", "contender"), Column("Parts", "count"), Column("Serial share", "percent"),
+               *(Column(f"{PREDICTION}: speed-up of {processes}", "ratio") for processes in many))
+    rows = tuple((contender(each.contender), each.processes, interval(serial_share(each.speedup, each.processes)),
+                  *(interval(told[each.contender].get(processes)) for processes in many)) for each in found)
+    return Table("forecasts", columns, rows)
+
+
+def _held_out(found: Sequence[Scaling]) -> Table:
+    """What was predicted from fewer processes beside what more of them did."""
+    columns = (Column("Contender", "contender"), Column("Parts", "count"),
+               Column(f"{PREDICTION}: speed-up", "ratio"), Column("Measured", "ratio"))
+    return Table("held_out", columns, tuple(
+        (contender(each.contender), more.processes, interval(more.speedup), interval(more.measured))
+        for each in found for more in forecasts(each, found) if more.measured is not None))

@@ -161,10 +161,12 @@ def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
     for entry in entries:
         world = entry.contender.world
         many = f"{world} {'devices' if entry.processes == 1 else 'processes'}"
+        slices = entry.home.framework.slices_of(entry.contender)
         for case in cases if world > 1 else ():
-            if case.batch % world:
-                raise UsageError(f"{entry.name}: {many} cannot share a batch of {case.batch} equally",
-                                 f"choose --batch {max(world, case.batch - case.batch % world)}, say")
+            if case.batch % slices:
+                each = f" in {slices // world} parts each" if slices > world else ""
+                raise UsageError(f"{entry.name}: {many} cannot share a batch of {case.batch} equally{each}",
+                                 f"choose --batch {max(slices, case.batch - case.batch % slices)}, say")
             threads = threads_of(entry.contender, case)
             if threads % world:
                 raise UsageError(f"{entry.name}: {many} cannot share {threads} threads equally",

@@ -70,7 +70,7 @@ class Entry:
     def parts(self) -> int:
         """Into how many of them a batch falls, each of which its layers see alone."""
         strategy = self.home.framework.strategies.get(self.contender.strategy)
-        return 1 if strategy is None or strategy.whole_batch else self.contender.world
+        return 1 if strategy is None or strategy.whole_batch else self.home.framework.slices_of(self.contender)
 
     @property
     def driver(self) -> str:

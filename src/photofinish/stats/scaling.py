@@ -1,8 +1,14 @@
 """How much of the speed of N processes is left: where they share the batch of one (strong scaling), and where each has
-as much as one alone (weak scaling)."""
+as much as one alone (weak scaling).
+
+What more processes would come to is said by Amdahl's law (AFIPS 1967): of one process' time a part is divided by their
+number, and the rest, the serial share (as Karp and Flatt, CACM 33:5, 1990, take it from a speed-up), is not. What each
+sends where gradients go round in a ring, 2 (N - 1)/N of them, is linear in 1/N like the law itself, so the share holds
+that, too; it does not hold what grows with every process: how long a message takes whatever its length, and stragglers.
+"""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +17,18 @@ from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.values import Contender, Estimate, Race, Scaling
 
 # Options that say how several processes run, not what each computes.
-RANKS = ("threads", "rank", "hook", "bucket", "matrix_rank", "sync")
+RANKS = ("threads", "rank", "hook", "bucket", "matrix_rank", "sync", "accumulate")
+MORE = (2, 4, 8)  # times as many processes as were raced: what is predicted
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What so many `processes` would come to; `measured` is what they did, where a contender that differs in nothing
+    else was raced."""
+
+    processes: int
+    speedup: Estimate
+    measured: Estimate | None
 
 
 def scalings(race: Race) -> tuple[Scaling, ...]:
@@ -29,6 +46,26 @@ def scalings(race: Race) -> tuple[Scaling, ...]:
             batch = race.case.batch
             found.append(Scaling(name, one, world, batch, batch, len(logs), speedup, _scaled(speedup, 1 / world)))
     return tuple(found)
+
+
+def serial_share(speedup: Estimate, processes: int) -> Estimate:
+    """The part of one process' time that so many do not divide: none where they are more than so many times as fast,
+    more than all of it where they are slower than one. The interval is that of the speed-up, which it falls with."""
+    at, high, low = (max(0.0, (processes / each - 1) / (processes - 1))
+                     for each in (speedup.value, speedup.low, speedup.high))
+    return Estimate(at, low, high, speedup.level)
+
+
+def forecasts(scaling: Scaling, others: Iterable[Scaling] = ()) -> list[Forecast]:
+    """More processes at the same batch, those of `others` included that differ in nothing but their number."""
+    same = {each.processes: each.speedup for each in others if each.processes > scaling.processes
+            and replace(Contender.parse(each.contender), world=scaling.processes).name == scaling.contender}
+    share = serial_share(scaling.speedup, scaling.processes)
+    found = []
+    for many in sorted({*same, *(times * scaling.processes for times in MORE)}):
+        at, low, high = (1 / (part + (1 - part) / many) for part in (share.value, share.high, share.low))
+        found.append(Forecast(many, Estimate(at, low, high, share.level), same.get(many)))
+    return found
 
 
 def weak_scalings(races: Iterable[Race]) -> tuple[Scaling, ...]:

@@ -6,7 +6,7 @@ Each has its part of every batch; what is read is what all have together. Runnin
 import math
 import os
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -91,6 +91,13 @@ class Rank(Alone):
         distributed.all_gather(parts, own)
         return np.concatenate([each.numpy() for each in parts]) if own.dim() else np.asarray(
             np.mean([each.numpy() for each in parts]), values.dtype)
+
+
+def joined(outputs: Sequence[Any]) -> Any:
+    """The outputs of all parts of a batch, one behind the other."""
+    if torch.is_tensor(outputs[0]):
+        return torch.cat(tuple(outputs))
+    return tuple(None if each[0] is None else torch.cat(each) for each in zip(*outputs))
 
 
 def _traced(busy: Stretches, sent: List[Tuple[float, float, int]], begin: float, end: float) -> TracedStep:

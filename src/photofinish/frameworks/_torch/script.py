@@ -37,6 +37,15 @@ PARALLEL = {
         (HOOKED, r"\g<0>\nmodel.register_comm_hook(PostLocalSGDState(None, None, 0, False), post_localSGD_hook)\n"
          "averager = PeriodicModelAverager(period=4)"),
         (r"^( +)optimizer\.step\(\)$", r"\g<0>\n\g<1>averager.average_parameters(model.parameters())"))),
+    "ddp-accumulate": (TORCHRUN, DDP + (
+        (r"^( +)loss, _ = training_loss\(model, (.*)\)\n +loss\.backward\(\)$",
+         r"\1*parts, last = zip(*(each.chunk(2) for each in (\2)))\n"
+         r"\1with model.no_sync():\n"
+         r"\1    for part in parts:\n"
+         r"\1        loss, _ = training_loss(model, *part)\n"
+         r"\1        (loss / 2).backward()\n"
+         r"\1loss, _ = training_loss(model, *last)\n"
+         r"\1(loss / 2).backward()"),)),
     "zero": (TORCHRUN, DDP + (
         (r"^from torch import nn$", r"\g<0>\nfrom torch.distributed.optim import ZeroRedundancyOptimizer"),
         (r"^optimizer = (torch\.optim\.\w+)\(model\.parameters\(\), (.*)\)$",

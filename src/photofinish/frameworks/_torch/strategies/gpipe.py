@@ -14,7 +14,7 @@ from torch import distributed
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
 
 from photofinish.frameworks import Arrays, Setup, Unsupported, part_of
-from photofinish.frameworks._torch.rank import Rank
+from photofinish.frameworks._torch.rank import Rank, joined
 from photofinish.frameworks._torch.source import native_source
 from photofinish.frameworks.torch import _array
 from photofinish.graph import Graph
@@ -138,7 +138,7 @@ class Contestant(Rank):
         self.model.zero_grad()
         if loss is None:
             return found
-        return dict(found, loss=_array(loss), **super(Rank, self).read(_joined(self.outputs)))
+        return dict(found, loss=_array(loss), **super(Rank, self).read(joined(self.outputs)))
 
     def get(self) -> Arrays:
         return self._of_all(super().get())
@@ -169,13 +169,6 @@ class Contestant(Rank):
 
 def _called(model: Any, *inputs: Any) -> Any:
     return model(*inputs)
-
-
-def _joined(outputs: Sequence[Any]) -> Any:
-    """Those of all parts, one behind the other."""
-    if torch.is_tensor(outputs[0]):
-        return torch.cat(tuple(outputs))
-    return tuple(None if each[0] is None else torch.cat(each) for each in zip(*outputs))
 
 
 def stages(graph: Graph, world: int) -> List[Graph]:

@@ -1,0 +1,17 @@
+"""The verbs of Photofinish for Python; the command line calls the same ones."""
+
+from photofinish.api.races import race, serve
+from photofinish.api.stored import DEFAULT_STORE, Interrupted, load
+from photofinish.api.trials import (
+    Accuracies,
+    LargestBatches,
+    Verification,
+    accuracy,
+    largest_batch,
+    verify,
+)
+from photofinish.api.turns import BATCHES, side_by_side, sweep
+from photofinish.outcome import Outcome
+
+__all__ = ["BATCHES", "DEFAULT_STORE", "Accuracies", "Interrupted", "LargestBatches", "Outcome", "Verification",
+           "accuracy", "largest_batch", "load", "race", "serve", "side_by_side", "sweep", "verify"]
