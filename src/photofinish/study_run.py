@@ -55,8 +55,8 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
         classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
         threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
         launches=planned.launches, data=planned.data, epochs=planned.epochs, seeds=planned.seeds,
-        target=planned.target, link=planned.link, store=store, listener=listener, environments=environments,
-        make_environments=make_environments, command=command)
+        target=planned.target, link=planned.link, profile=planned.profile, store=store, listener=listener,
+        environments=environments, make_environments=make_environments, command=command)
     return found[0].race.id.rpartition("-")[0]
 
 

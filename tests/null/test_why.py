@@ -149,6 +149,18 @@ def test_a_layer_that_fails_alone_costs_that_layer(tmp_path: Path, monkeypatch: 
     assert "batch_norm1" not in timed and {"conv1", "relu1", "linear1", "global_average_pool1"} < timed
 
 
+def test_a_race_looks_into_steps_where_it_is_asked_to(command: Callable[..., Any]) -> None:
+    asked = ("race", MODEL, "-c", f"{PLAIN},{SLOW}", "--profile", "--store", "store", "--quiet")
+    told = command(*asked, "-t", "train", "-t", "infer", "--batch", "8", "--launches", "2", "--json")
+    for race in json.loads(told.out):
+        jsonschema.validate(race, schema("race"), cls=jsonschema.Draft202012Validator)
+        looked = {each["contender"]: (each["profiler"], each["launches"]) for each in race["profiles"]}
+        assert looked == dict.fromkeys((PLAIN, SLOW), ("the script", 2))
+    assert "Where the step goes" in command("report", "last", "--store", "store").out
+    refused = command(*asked, "--task", "epoch", "--data", "digits")
+    assert refused.code == 2 and "leave --profile out" in refused.err
+
+
 @pytest.mark.parametrize(("kind", "recorded"), [("crash", True), ("unsupported", False)])
 def test_a_profiler_that_fails_costs_its_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
                                                  recorded: bool) -> None:

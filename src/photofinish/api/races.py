@@ -29,8 +29,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
          seed: int | None = None, listener: Listener | None = None, timeout: float | None = None,
          command: str | None = None, environments: Places = (), make_environments: bool | None = None, data: str = "",
          epochs: int | None = None, target: float | None = None, tolerance: float = 0.01,
-         seeds: int | None = None, energy: bool = True, link: Link | str | None = None, hosts: Sequence[str] = ()
-         ) -> Outcome:
+         seeds: int | None = None, energy: bool = True, link: Link | str | None = None, hosts: Sequence[str] = (),
+         profile: bool = False) -> Outcome:
     """Races contenders on one model and judges them, one Result per task. Who lacks a task (an inference engine cannot
     train) is left out of that race, which says so.
 
@@ -44,6 +44,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     again what the store knows to be proven;
     `timeout` the seconds of running time after which a silent worker counts as hung; `environments` the user's own, by
     framework ({"torch": "/path/to/venv"}); what is missing otherwise is made unless `make_environments` is False;
+    `profile` to look into a few steps of each launch, by each framework's own profiler;
     `resize` to see, too, what another batch size costs; `link` ("100mbit") to put the processes of a contender on hosts
     of their own that are joined so, `hosts` the machines for them.
     Of tasks "epoch" and "fit": `data` is a set by name ("digits", "cifar10:/path"; otherwise one that fits the model)
@@ -58,6 +59,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         shape, classes = shape or source.shape, classes or source.classes
     elif data or epochs or seeds or target is not None:
         raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
+    if profile and source is not None:
+        raise UsageError("what is looked into are steps, not whole trainings", "leave --profile out")
     wanted = fixed_batch(batch, memory_limit, device)
     joined = link_of(link)
     graph, case, chosen = make_case(model, wanted, shape, classes, optimizer, regime, device, threads)
@@ -75,8 +78,9 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     with meet.course(races, graph, chosen, given, room) as course:
         course.resize = resize
         meet.tell_skips()
-        session = Session(course, meet.store, races, budget, precision, launches, time_all, energy) if samples is None \
-            else EpochSession(course, meet.store, races, budget, samples, seeds or launches, energy)
+        session = EpochSession(course, meet.store, races, budget, samples, seeds or launches, energy) \
+            if samples is not None else \
+            Session(course, meet.store, races, budget, precision, launches, time_all, energy, profile)
         notary = Notary(course, meet.store, recertify) if certify else None
         try:
             session.run(Rehearsal(course, notary).run)

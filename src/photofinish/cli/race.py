@@ -50,6 +50,8 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
 @options.hosts
 @click.option("--resize", is_flag=True,
               help="See, too, what another batch size costs: how often each contender compiles anew, and for how long.")
+@click.option("--profile", is_flag=True,
+              help="Look into a few steps of every launch by each framework's own profiler: where a step goes.")
 @options.data_set
 @options.epochs
 @click.option("--target", type=options.Share(), metavar="SHARE",

@@ -13,9 +13,10 @@ from importlib.resources import files
 from typing import Any
 
 from photofinish.environments import TASKS
+from photofinish.explain.profile import Whereabouts, whereabouts
 from photofinish.render.quantities import plain
 from photofinish.reports import code_cost, verdict
-from photofinish.reports.reading import formats, memory_bytes, of_task, phase_seconds
+from photofinish.reports.reading import formats, memory_bytes, names, of_task, phase_seconds
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
@@ -72,6 +73,7 @@ def race(result: Result) -> dict[str, Any]:
         "scaling": [scaled(each, scaling) for each in scaling],
         "time_split": [to_json(each) for each in time_splits(raw)],
         "code_cost": [asdict(each) for each in code_cost.costs(result)],
+        "profiles": [profiled(each) for each in whereabouts(raw, names(result))],
         "certificate": {"passed": bool(raw.certificates) and all(each.passed for each in raw.certificates),
                         "contenders": [certified(each) for each in raw.certificates]},
         "audit": to_json(raw.audit),
@@ -161,6 +163,12 @@ def scaled(each: Scaling, others: Sequence[Scaling] = ()) -> dict[str, Any]:
             "predictions": [{"processes": more.processes, "speedup": estimated(more.speedup),
                              "measured": estimated(more.measured)}
                             for more in (forecasts(each, others) if strong else ())]}
+
+
+def profiled(each: Whereabouts) -> dict[str, Any]:
+    """Where a step goes."""
+    return {**to_json(each), "plain": estimated(each.plain), "profiled": estimated(each.profiled),
+            "placed": each.placed, "shares": {place: estimated(share) for place, share in each.shares.items()}}
 
 
 def _contenders(result: Result) -> list[dict[str, Any]]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from photofinish.explain.profile import Whereabouts
+from photofinish.explain.profile import Whereabouts, whereabouts
 from photofinish.render.document import Axis, Block, Chart, Column, Paragraph, Quantity, Section, Series, Table, Text
 from photofinish.render.quantities import write
-from photofinish.reports.json import estimated
-from photofinish.reports.reading import contender, interval, listed
-from photofinish.values import Estimate, to_json
+from photofinish.reports.reading import contender, interval, listed, names
+from photofinish.values import Estimate, Result
 from photofinish.values.profile import PLACES, UNPLACED
 
 FIRST = 3  # places that the paragraph names
 NOTHING = 0.005  # of a step: what it does not mention
+
+
+def of_race(result: Result) -> Section:
+    """Empty where no step of the race was looked into."""
+    return section(whereabouts(result.race, names(result)))
 
 
 def section(found: Sequence[Whereabouts]) -> Section:
@@ -76,8 +79,3 @@ def _counted(found: Sequence[Whereabouts]) -> Table:
     return Table("counted", columns, rows, "What the operating system counts of a plain step: a thread waits when it "
                  "gives its core up, and is preempted when it loses it. In the system: the share of CPU time in which "
                  "page faults, among other things, are served.")
-
-
-def as_json(each: Whereabouts) -> dict[str, Any]:
-    return {**to_json(each), "plain": estimated(each.plain), "profiled": estimated(each.profiled),
-            "placed": each.placed, "shares": {place: estimated(share) for place, share in each.shares.items()}}

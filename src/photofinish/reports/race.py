@@ -20,6 +20,7 @@ from photofinish.reports import (
     memory,
     phases,
     precision,
+    profile,
     scaling,
     serving,
     standings,
@@ -36,6 +37,7 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "standings": standings.section,
     "precision": precision.section,
     "scaling": scaling.section,
+    "profile": profile.of_race,
     "serving": serving.section,
     "largest-batch": largest_batch.section,
     "learning": learning.section,
@@ -53,8 +55,8 @@ QUESTIONS: dict[str, Callable[[Result], Section]] = {
 }
 
 # What a terminal shows at the end of a race: the rest is a command or a click away.
-BRIEF = ("verdict", "failures", "standings", "precision", "scaling", "serving", "largest-batch", "learning", "epochs",
-         "total-time", "energy", "certificate")
+BRIEF = ("verdict", "failures", "standings", "precision", "scaling", "profile", "serving", "largest-batch",
+         "learning", "epochs", "total-time", "energy", "certificate")
 
 
 def document(result: Result, questions: Sequence[str] | None = None) -> Document:

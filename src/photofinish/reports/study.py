@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from photofinish.explain.profile import whereabouts
 from photofinish.render.document import (
     Banner,
     Block,
@@ -26,13 +27,14 @@ from photofinish.render.document import (
 )
 from photofinish.render.quantities import TIMES
 from photofinish.reports import costs, verdict
-from photofinish.reports.reading import TASKS, between, ranked
+from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.largest import MOST_TRIALS
 from photofinish.stats.verdict import ALPHA, decide
 from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
 from photofinish.values import MAX, Result, Verdict, to_json
+from photofinish.values.profile import KERNELS
 
 NOT_YET = "not yet run"
 SOME = 3  # races that are named where a reason keeps many out
@@ -126,6 +128,7 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield from _comes_to(task, able, published)
         yield from _agreement(task, able, published)
         yield from _busy(task, able)
+        yield from _kernels(task, able)
     if able:
         yield _table(tasks, able, published)
     yield from _left_out(rows)
@@ -202,6 +205,20 @@ def _busy(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
         yield Table("busy", columns, tuple(
             (planned.model, _size(planned), *(busy.get(name) for name in names)) for planned, busy in shares if busy),
             "How busy the device was, by the driver's own samples over a run of several seconds.")
+
+
+def _kernels(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
+    """The share of a step that kernels take, of each race and contender whose steps were looked into."""
+    found = [(each.planned, result.race) for each in rows if (result := _of(each, task)) is not None]
+    shares = [(planned, {told.contender: told.shares.get(KERNELS) for told in whereabouts(race, race.contenders)})
+              for planned, race in found if race.profiles]
+    told = list(dict.fromkeys(name for _, by_name in shares for name, share in by_name.items() if share is not None))
+    if told:
+        columns = (Column("Model", "code"), Column("Size"), *(Column(name, "percent") for name in told))
+        yield Table("kernels", columns, tuple(
+            (planned.model, _size(planned), *(interval(by_name.get(name)) for name in told))
+            for planned, by_name in shares), "The share of a step in which kernels compute, by each framework's own "
+            "profiler; 95 % intervals over launches. The rest is what a framework does around them.")
 
 
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:

@@ -32,7 +32,7 @@ from photofinish.render.document import (
 )
 from photofinish.render.quantities import write
 from photofinish.reports import certificate, failures, profile
-from photofinish.reports.json import estimated
+from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
 from photofinish.values import Estimate, Part, to_json
@@ -335,7 +335,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "comparisons": [_compared(each) for each in explanation.comparisons],
             "epochs": [_epochs(each) for each in explanation.epochs],
             "roofline": _roofline(explanation.roofline),
-            "profiles": [profile.as_json(each) for each in explanation.profiles]}
+            "profiles": [profiled(each) for each in explanation.profiles]}
 
 
 def _roofline(found: Roofline | None) -> dict[str, Any] | None:

@@ -8,13 +8,14 @@ from statistics import median
 
 from photofinish.graph import Graph
 from photofinish.runner.course import Course, Entry, Work
-from photofinish.runner.launch import LaunchRun, balanced_order
-from photofinish.runner.process import Worker, WorkerFailed
+from photofinish.runner.launch import balanced_order
+from photofinish.runner.process import Worker
+from photofinish.runner.profiled import PROFILE, ProfiledLaunch
 from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.stats.steady import steady
 from photofinish.store import Store
-from photofinish.values import Failure, Launch, Profile, ProfiledStep, Progress, Race, from_json
+from photofinish.values import Launch, Progress, Race
 
 LAUNCHES = 6  # if the budget allows: a fixed number, at which nobody looks before
 ROUNDS = 4  # of the model, and of each layer: each of two contenders goes first as often as the other
@@ -22,9 +23,6 @@ WARM_SECONDS = 0.1  # a process that has run the whole model has little left to 
 BLOCK_SECONDS = 0.05
 BATCHES = 1  # drawn anew for each launch: those of all layers together would fill a disk
 TOLD = 10  # layers of which one is told where no more than lines are kept
-PROFILED = 5  # steps, and as many under a profiler, which makes them longer
-PROFILE = "profiler"  # what fails where a look into steps does
-LOST = ("hang", "protocol", "out of memory")  # failures after which a process is not asked again
 
 
 class LayerSession(Session):
@@ -37,7 +35,6 @@ class LayerSession(Session):
         super().__init__(course, store, races, budget, 0.0, launches)
         self.graphs = graphs
         self.task = task
-        # (contender, part) that is not timed: one that failed is not tried again.
         self.broken = {(name, part) for name in whole for part in (*graphs, PROFILE)}
 
     def run(self, rehearse: Callable[[], None]) -> None:
@@ -62,18 +59,16 @@ class LayerSession(Session):
         return number <= plan.FEWEST or (number <= LAUNCHES and self._left() > longest)
 
 
-class LayerLaunch(LaunchRun):
+class LayerLaunch(ProfiledLaunch):
     """One launch; the layers take turns in random order, and within a layer the contenders do."""
 
     def __init__(self, course: Course, number: int, rounds: int, graphs: Mapping[str, Graph], task: str,
                  broken: set[tuple[str, str]]) -> None:
-        super().__init__(course, number, rounds)
+        super().__init__(course, number, rounds, [task], broken)
         self.graphs = graphs
-        self.task = task
-        self.broken = broken
 
     def _more(self, entries: dict[str, Entry]) -> None:
-        self._profiles(entries)
+        super()._more(entries)
         title, self.block_seconds = self.title, BLOCK_SECONDS
         order = balanced_order(list(self.graphs), self.number, f"{self.course.seed}/layers")
         for i, self.part in enumerate(order, 1):
@@ -84,20 +79,6 @@ class LayerLaunch(LaunchRun):
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
         self.part, self.title = "", title
-
-    def _profiles(self, entries: dict[str, Entry]) -> None:
-        self.part = PROFILE
-        for name in balanced_order(sorted(self.workers), self.number, f"{self.course.seed}/{PROFILE}"):
-            if not self._runs(entries[name], self.task):
-                continue
-            with self._guard(entries[name], PROFILE, self.task) as worker:
-                if worker is not None:
-                    self.course.listener(Progress("launch", f"{self.title}: looking into steps of {name}", name))
-                    told = worker.ask("profile", self.course.patience.block, task=self.task, steps=PROFILED)
-                    self.course.record(self.task, "profiles", Profile(
-                        self.number, name, self.task, tuple(told["seconds"]), told["cpu"], told["system"],
-                        told["faults"], told["waits"], told["preempted"], told["profiler"], tuple(told["hidden"]),
-                        tuple(from_json(ProfiledStep, each) for each in told["profiled"])))
 
     def _ready(self, entries: dict[str, Entry]) -> None:
         """Built, fed and warmed up, one contender after another."""
@@ -119,25 +100,3 @@ class LayerLaunch(LaunchRun):
         series = worker.ask("warm", self.course.patience.warm, task=task, limit=WARM_SECONDS)["series"]
         _, before = steady(series[1:])
         return float(median(series[1 + before:] or series))
-
-    def _runs(self, entry: Entry, task: str) -> bool:
-        return super()._runs(entry, task) and (entry.name, self.part) not in self.broken
-
-    def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
-        """A layer that fails alone costs the contender that layer, a profiler that fails its profile, and neither the
-        race. A worker in another language may have no profile to give."""
-        if not self.part:
-            super()._failed(entry, error, phase)
-            return
-        self.broken.add((entry.name, self.part))
-        if self.part != PROFILE or error.kind != "unsupported":
-            what = "steps" if self.part == PROFILE else "layer"  # with what is no task behind it: that ends no race
-            self.course.record(None, "failures", Failure(entry.name, error.kind, error.message, self.number,
-                                                         f"{what}:{self.part}", error.log))
-            text = f"{entry.name}: {self.part}: {error.kind}: {error.message}"
-            self.course.listener(Progress("failure", text, entry.name))
-        worker = self.workers[entry.name]
-        if error.kind in LOST or not worker.alive:
-            self._end(entry.name)
-        else:
-            worker.stop()

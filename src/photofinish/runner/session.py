@@ -11,6 +11,7 @@ from photofinish.runner import energy
 from photofinish.runner.course import Course
 from photofinish.runner.groups import gather
 from photofinish.runner.launch import LaunchRun
+from photofinish.runner.profiled import ProfiledLaunch
 from photofinish.stats import plan
 from photofinish.stats.stragglers import stragglers
 from photofinish.store import Store
@@ -26,10 +27,12 @@ def judged(race: Race) -> Result:
 
 class Session:
     """Runs the races of one course (one per task) and judges them from the store. With `time_all`, contenders that are
-    far behind after the pilot are timed to the end as well; with `metered`, energy is measured where it can be."""
+    far behind after the pilot are timed to the end as well; with `metered`, energy is measured where it can be; with
+    `profiled`, each launch ends with a look into some steps."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, precision: float,
-                 launches: int | None = None, time_all: bool = False, metered: bool = False) -> None:
+                 launches: int | None = None, time_all: bool = False, metered: bool = False,
+                 profiled: bool = False) -> None:
         self.course = course
         self.store = store
         self.races = races
@@ -38,6 +41,8 @@ class Session:
         self.launches = launches
         self.time_all = time_all
         self.metered = metered
+        self.profiled = profiled
+        self.broken: set[tuple[str, str]] = set()  # (contender, part) that failed, and is not tried again
         self.begin = time.monotonic()
 
     def run(self, rehearse: Callable[[], None]) -> None:
@@ -75,7 +80,9 @@ class Session:
         self._keep_facts()
 
     def launch(self, number: int, rounds: int) -> Launch:
-        return LaunchRun(self.course, number, rounds).run()
+        if not self.profiled:
+            return LaunchRun(self.course, number, rounds).run()
+        return ProfiledLaunch(self.course, number, rounds, sorted(self.course.tasks), self.broken).run()
 
     def _pilot(self) -> plan.Plan:
         """From what the rehearsal took, which is more than a launch takes where compilers have a cache."""

@@ -25,6 +25,7 @@ from photofinish.study.checks import (
     batch_of,
     choice,
     count,
+    flag,
     fraction,
     fractions,
     link_of,
@@ -44,6 +45,7 @@ else:
 MORE = "see docs/reference/studies.md"
 BUILTIN = Path(__file__).parent / "builtin"
 OUT_OF_MEMORY = "out of memory"
+ABSENT = (("day", None), ("link", None), ("profile", False))  # what races were known by before there was such a thing
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class PlannedRace:
     margin: float = 0.02
     day: int | None = None
     link: Link | None = None
+    profile: bool = False
     skip: str = field(default="", compare=False)
     published: float | str | None = field(default=None, compare=False)
 
@@ -80,7 +83,7 @@ class PlannedRace:
     def key(self) -> str:
         """A digest of what is run: a race that was run under it is not run again."""
         told = {name: value for name, value in asdict(self).items()
-                if name not in ("skip", "published") and (name, value) not in (("day", None), ("link", None))}
+                if name not in ("skip", "published") and (name, value) not in ABSENT}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -145,7 +148,7 @@ class Settled:
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
        "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
        "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction,
-       "link": link_of}
+       "link": link_of, "profile": flag}
 AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(batch_of), "devices": many(text),
         "regimes": many(choice("regime", REGIMES)), "links": many(link_of), "days": count}
 GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
@@ -279,8 +282,10 @@ class _Reading:
             at = {"model": model, "input": shape, "batch": batch, "device": device, "regime": regime}
             told = next((each["reason"] for each in exceptions
                          if all(at[key] == value for key, value in each.items() if key != "reason")), "")
-            settled = {**fixed, "group": merged["name"], "tasks": merged.get("tasks", ("train",)), "model": model,
-                       "shape": shape, "batch": batch, "device": device, "regime": regime, "link": link, "day": day}
+            tasks = merged.get("tasks", ("train",))
+            settled = {**fixed, "group": merged["name"], "tasks": tasks, "model": model, "shape": shape, "batch": batch,
+                       "device": device, "regime": regime, "link": link, "day": day,
+                       "profile": merged.get("profile", False) and not set(tasks) & set(WHOLE)}
             yield PlannedRace(**settled, skip=told or _cannot(model, shape, merged.get("classes"), device),
                               published=_printed(group, model, shape, batch))
 

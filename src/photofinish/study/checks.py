@@ -109,6 +109,12 @@ def count(value: Any) -> int:
     return value
 
 
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"true or false, not {value!r}")
+    return value
+
+
 def batch_of(value: Any) -> int | str:
     """Samples of a step, or "max"."""
     if value == MAX:
