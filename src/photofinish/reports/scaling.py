@@ -36,8 +36,9 @@ SPLIT = ("Where a step goes, in steps looked into after the timed ones (a profil
          "last process to be ready, or the sending itself. Bytes are those that it gives to collectives in a step.")
 FORECAST = ("By Amdahl's law: the serial share of one process' time stays, the rest is divided by their number. What "
             "goes round in a ring is held by it; what grows with every process (messages that take long whatever their "
-            "length, waiting for the slowest) is not, so that it says what more processes come to at best. The "
-            "intervals are those of the speed-up that was measured.")
+            "length, waiting for the slowest) is not, so that it says what more processes come to at best. A share of "
+            "more than 100 % is that of processes which are slower together than one alone. The intervals are those of "
+            "the speed-up that was measured.")
 
 
 def section(result: Result) -> Section:

@@ -1,7 +1,7 @@
 """What DistributedDataParallel's communication hooks make of gradients on their way: a class per value of the option.
 """
 
-from typing import Any, Dict, Tuple, Type
+from typing import Any, Dict, Optional, Tuple, Type
 
 import torch
 from torch import distributed
@@ -14,6 +14,7 @@ from torch.distributed.algorithms.model_averaging.utils import average_parameter
 from photofinish.frameworks import Setup, Unsupported
 
 PERIOD = "4"  # steps from one mean of parameters to the next, as in PyTorch's own example
+ONE_BUCKET = 10_000.0  # MiB: all gradients of a model go in one
 PLAIN_STEPS = 2  # before PowerSGD begins: the least PyTorch allows, for DDP divides its buckets anew after the first
 
 
@@ -21,12 +22,16 @@ class Hook:
     """None: gradients are averaged as they are."""
 
     own: Tuple[str, ...] = ()  # of the options, those that only this hook knows
+    bucket: Optional[float] = None  # MiB of gradients that go at a time, where it cannot be otherwise
 
     def __init__(self, setup: Setup) -> None:
         """Raises Unsupported for an option that is another hook's."""
         for name, hook in (("matrix_rank", "powersgd"), ("period", "localsgd")):
             if name in setup.options and name not in self.own:
                 raise Unsupported("{} belongs to hook={}: write that, or leave it out".format(name, hook))
+        if self.bucket is not None and "bucket" in setup.options:
+            raise Unsupported("with hook={} all gradients go in one bucket: leave bucket out".format(
+                setup.options["hook"]))
 
     def facts(self) -> Dict[str, Any]:
         return {}
@@ -68,9 +73,11 @@ class Float16(Hook):
 
 class PowerSGD(Hook):
     """Matrices of low rank in the place of gradients that are worth it, with error feedback and a warm start (Vogels et
-    al. 2019). All but the rank and the first step are as PyTorch has them."""
+    al. 2019). All but the rank, the first step and the bucket are as PyTorch has them: a bucket sends on when it has
+    received, so that over gloo messages of several buckets leave each process in another order, which ends them."""
 
     own = ("matrix_rank",)
+    bucket = ONE_BUCKET
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -30,7 +30,8 @@ PARALLEL = {
         (HOOKED, r"\g<0>\nmodel.register_comm_hook(None, fp16_compress_hook)"))),
     "ddp-powersgd": (TORCHRUN, DDP + (
         (r"^from torch import nn$", r"\g<0>\nfrom {}.powerSGD_hook import PowerSGDState, powerSGD_hook".format(HOOKS)),
-        (HOOKED, r"\g<0>\nmodel.register_comm_hook(PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook)"))),
+        (HOOKED, "model = DistributedDataParallel(Model(), bucket_cap_mb=10_000)  # over gloo it takes one bucket\n"
+         "model.register_comm_hook(PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook)"))),
     "ddp-localsgd": (TORCHRUN, DDP + (
         (r"^from torch import nn$", r"\g<0>\nfrom {}.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook\n"
          "from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager".format(HOOKS)),
