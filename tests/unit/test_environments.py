@@ -29,6 +29,7 @@ from photofinish.environments import (
     resolve,
 )
 from photofinish.environments.choice import Choice, order_for
+from photofinish.environments.framework import Strategy
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
 from photofinish.values import Contender
@@ -398,8 +399,8 @@ def test_numpy_and_the_package_of_a_build_are_asked_for() -> None:
 
 def test_a_strategy_of_another_package_has_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe(">=3.6", ("alpha-cpu==1.5", "team-up==2"), build_dependencies=("alpha-cpu==1.5",))
-    info = replace(ALPHA, strategies={"team": headers.Strategy(("eager",), ("cpu",), recipe=recipe),
-                                      "plain": headers.Strategy(("eager",), ("cpu",))})
+    info = replace(ALPHA, strategies={"team": Strategy(("eager",), ("cpu",), recipe=recipe),
+                                      "plain": Strategy(("eager",), ("cpu",))})
     alone, plain, team = (Contender("alpha", "eager", strategy=each, world=2) for each in ("", "plain", "team"))
     found = ordered(team, info)
     assert (found.name, found.title) == ("alpha+team", "Alpha with Team")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from photofinish.environments import frameworks
-from photofinish.environments.headers import FrameworkInfo
+from photofinish.environments.framework import FrameworkInfo
 from photofinish.runner import allocator
 from photofinish.values import MODE, Case, Contender
 

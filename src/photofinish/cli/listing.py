@@ -119,7 +119,7 @@ def contenders() -> list[Entry]:
     """Every framework in every mode, every loop of its own over a data set, and in two processes by each strategy."""
     from photofinish.environments import Environment, resolve
     from photofinish.environments import frameworks as headers
-    from photofinish.environments.headers import STRATEGY_TASKS
+    from photofinish.environments.framework import STRATEGY_TASKS
     from photofinish.values import Contender
 
     def installed(name: str) -> bool:

@@ -24,17 +24,14 @@ from photofinish.environments.contenders import (
     older,
     split,
 )
-from photofinish.environments.headers import (
-    FOLDER,
+from photofinish.environments.framework import (
     PIPELINE_TASKS,
     STRATEGY_TASKS,
     TASKS,
     FrameworkInfo,
     Recipe,
-    file_of,
-    frameworks,
-    read_header,
 )
+from photofinish.environments.headers import FOLDER, file_of, frameworks, read_header
 from photofinish.environments.make import Missing
 
 __all__ = [

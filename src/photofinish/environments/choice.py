@@ -23,7 +23,7 @@ from packaging.version import Version
 from photofinish.environments import cache, headers, interpreters, make, recipes, releases
 from photofinish.environments.cache import spelled
 from photofinish.environments.contenders import everybody, known
-from photofinish.environments.headers import FrameworkInfo
+from photofinish.environments.framework import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
 from photofinish.environments.recipes import Order, apart, beside, titled
 from photofinish.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from photofinish.environments import headers
-from photofinish.environments.headers import ACCUMULATE, FrameworkInfo, main_of, package_of
+from photofinish.environments.framework import ACCUMULATE, FrameworkInfo, main_of, package_of
 from photofinish.environments.switches import THREADS, is_switch
 from photofinish.errors import UsageError, unknown
 from photofinish.measure import sabotage

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 from photofinish.environments import cache, interpreters, npm
 from photofinish.environments.cache import Made
-from photofinish.environments.headers import main_of
+from photofinish.environments.framework import main_of
 from photofinish.environments.indexes import uv_settings
 from photofinish.environments.recipes import Order
 from photofinish.values import Progress

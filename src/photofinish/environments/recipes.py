@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from photofinish.environments import cache, interpreters, npm, pins
 from photofinish.environments.cache import spelled
-from photofinish.environments.headers import FrameworkInfo, Recipe, main_of, package_of
+from photofinish.environments.framework import FrameworkInfo, Recipe, main_of, package_of
 from photofinish.environments.interpreters import Interpreter
 from photofinish.values import Contender
 

@@ -16,7 +16,7 @@ import numpy as np
 from photofinish import models
 from photofinish.data import draw_batch
 from photofinish.environments import TASKS, Environment, start, switches
-from photofinish.environments.headers import HOOK
+from photofinish.environments.framework import HOOK
 from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
