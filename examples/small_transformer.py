@@ -4,10 +4,9 @@ Its function takes the sizes; the rest of what a race needs to know (inputs, los
 """
 
 from photofinish import models
-from photofinish.models.transformer import FACTS, transformer
-from photofinish.optimizers import Adam
+from photofinish.models.gpt2 import FACTS, gpt2_small
 
 
-@models.model(**{**FACTS, "inputs": models.words(32, "source", "target", mask="source_mask")}, optimizer=Adam(1e-4))
-def model(source, target, source_mask, vocabulary=8000, layers=3, width=256, heads=4, hidden=1024):
-    return transformer(source, target, source_mask, vocabulary, layers, width, heads, hidden)
+@models.model(inputs=models.words(64, "words"), unit_axis="T", **FACTS)
+def model(words, vocabulary=8000, layers=4, width=256, heads=4):
+    return gpt2_small(words, vocabulary, layers, width, heads)

@@ -3,7 +3,8 @@ loop that the code's own docstring tells. It runs without Photofinish.
 
 A form's part says in `script.py` how a NumPy array is fed (FEED), how a loss is read (READ), whether images have their
 channels last, and where the docstring has no loop, the STEP of one. PARALLEL are its ways to train one model on several
-devices: how such a program is started, and what has to change in that of one device, as patterns and replacements.
+devices: how such a program is started, and what has to change in that of one device, as patterns and replacements,
+or what makes these of a graph.
 """
 
 import ast
@@ -111,7 +112,7 @@ def parallel_program(form: str, title: str, graph: Graph, batch: int, way: str) 
     program of this model has not what changes."""
     start, edits = importlib.import_module(f"photofinish.frameworks._{form}.script").PARALLEL[way]
     text = program(form, title, graph, batch)
-    for pattern, replacement in edits:
+    for pattern, replacement in edits(graph) if callable(edits) else edits:
         text, times = re.subn(pattern, replacement.replace("{batch}", str(batch)), text, flags=re.MULTILINE)
         if times != 1:
             raise Unsupported(f"{way} is not written for a program like that of {title}")

@@ -13,6 +13,8 @@ from photofinish import api, models
 from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
 from photofinish.reports import json, verdict
+from photofinish.runner import idle
+from photofinish.runner import ranks as rank_processes
 from photofinish.runner.launch import TRACED
 from photofinish.stats.scaling import scalings
 from photofinish.values import Contender, Progress, Result
@@ -100,6 +102,16 @@ def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Pat
     for name, failure in failures.items():
         kind, said = FAULTS[broken[name]]
         assert failure.kind == kind and said in failure.message
+    assert ranks(tmp_path) == {}
+
+
+def test_ranks_that_do_nothing_are_not_waited_for_until_the_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                                       ) -> None:
+    for module, name, seconds in ((idle, "BEGIN", 0.2), (idle, "LIMIT", 1.0), (rank_processes, "LOOK", 0.2)):
+        monkeypatch.setattr(module, name, seconds)
+    result = race(tmp_path, ONE, TWO.replace("]", ",at=5,fault=hang,rank=1]"), certify=False)
+    (failure,) = result.race.failures
+    assert failure.kind == "hang" and "of 2: nothing was computed or sent for 1 s" in failure.message
     assert ranks(tmp_path) == {}
 
 

@@ -81,10 +81,10 @@ def test_gradients_of_parts_one_after_another_are_those_of_the_batch(contender: 
 def test_what_can_be_divided_is_found_in_the_graph(model: str, attentions: int, pairs: int) -> None:
     if "torch" not in HERE:
         pytest.skip("PyTorch is not installed for this Python")
-    from photofinish.frameworks._torch.strategies import tensor
-    found = [bool(between) for _, between, _ in tensor.divisible(models.find(model).graph(), 2)]
+    from photofinish.frameworks._torch.divisible import divisible
+    found = [bool(between) for _, between, _ in divisible(models.find(model).graph(), 2)]
     assert (sum(found), len(found) - sum(found)) == (attentions, pairs)
-    odd = [between for _, between, _ in tensor.divisible(models.find(model).graph(), 5)]
+    odd = [between for _, between, _ in divisible(models.find(model).graph(), 5)]
     assert not any(odd)  # no 8 or 12 heads can be shared by five
 
 

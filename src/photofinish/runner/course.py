@@ -237,10 +237,12 @@ class Course:
             return self._process(entry, place, self._environment(entry, memory))
         apart = linked and self.hosts and entry.processes > 1
         hosts: Sequence[Host | Machine | None] = self.hosts if apart else [None] * entry.processes
+        seen = self.case.device == "cpu" and not any(isinstance(host, Machine) for host in hosts)
         return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}",
             self._environment(entry, memory, 0 if isinstance(hosts[rank], Machine) else rank), hosts[rank]),
-            tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world)
+            tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world,
+            seen)
 
     def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | Machine | None = None
                  ) -> WorkerProcess:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from photofinish.measure import system
+from photofinish.runner import idle
 from photofinish.runner.process import LOOK, WorkerFailed, WorkerProcess
 from photofinish.worker import TIMED
 
@@ -29,11 +30,12 @@ class Ranks:
     """Started one after another; `start` makes one rank, `meeting` is the folder in which they find each other."""
 
     def __init__(self, world: int, start: Callable[[int], WorkerProcess], meeting: str,
-                 sign_of_life: Callable[[], None] = lambda: None, parts: int = 0) -> None:
-        """`parts` are those of a batch, where that is not one for each rank. Raises WorkerFailed, and leaves none
-        behind."""
+                 sign_of_life: Callable[[], None] = lambda: None, parts: int = 0, seen: bool = False) -> None:
+        """`parts` are those of a batch, where that is not one for each rank. `seen` is whether what they do can be seen
+        from here, and so that they do nothing. Raises WorkerFailed, and leaves none behind."""
         self.world = world
         self.parts = parts or world
+        self.seen = seen
         self.meeting = meeting
         self._sign_of_life = sign_of_life
         self._parted = False  # whether some have answered what others have not
@@ -80,7 +82,9 @@ class Ranks:
     def _replies(self, do: str, asked: Sequence[dict[str, Any]], timeout: float) -> list[dict[str, Any]]:
         found: dict[int, dict[str, Any]] = {}
         failed: dict[int, WorkerFailed] = {}
-        deadline = time.monotonic() + timeout
+        begin = time.monotonic()
+        deadline = begin + timeout
+        idleness: idle.Idleness | None = None
         while waiting := [number for number in range(self.world) if number not in found and number not in failed]:
             for number in waiting:
                 try:
@@ -96,16 +100,24 @@ class Ranks:
                 self._parted = True
                 break
             if silent and not select.select([self.ranks[each].answers for each in silent], [], [],
-                                            min(left, LOOK))[0] and do not in TIMED:
-                self._sign_of_life()
+                                            min(left, LOOK))[0]:
+                if do not in TIMED:
+                    self._sign_of_life()
+                if self.seen and time.monotonic() - begin > idle.BEGIN:
+                    idleness = idleness or idle.Idleness([rank.mark for rank in self.ranks])
+                    if idleness.look() > idle.LIMIT:
+                        self._parted = True
+                        raise self._hung(waiting, f"nothing was computed or sent for {idle.LIMIT:.0f} s")
         if failed:
             raise self._of(*min(failed.items(), key=lambda each: self.ranks[each[0]].alive))  # who died is the cause
         if waiting:
-            names = " and ".join(map(str, waiting))
-            raise WorkerFailed("hang", f"rank{'s' * (len(waiting) > 1)} {names} of {self.world}: no answer within "
-                                       f"{timeout:.0f} s (who hangs keeps the others waiting)",
-                               self.ranks[waiting[0]].log_tail())
+            raise self._hung(waiting, f"no answer within {timeout:.0f} s")
         return [found[number] for number in range(self.world)]
+
+    def _hung(self, waiting: Sequence[int], said: str) -> WorkerFailed:
+        names = " and ".join(map(str, waiting))
+        return WorkerFailed("hang", f"rank{'s' * (len(waiting) > 1)} {names} of {self.world}: {said} (who hangs keeps "
+                                    "the others waiting)", self.ranks[waiting[0]].log_tail())
 
     def stop(self) -> None:
         """They are left running: asleep until they are asked."""

@@ -1,15 +1,23 @@
 """What makes a program of the printed module (../../scripts.py)."""
 
+from typing import Tuple
+
+from photofinish.frameworks import Unsupported
+from photofinish.frameworks._torch.divisible import written_plan
+from photofinish.graph import Graph
+
 FEED = "torch.from_numpy({})"
 READ = "loss.item()"
 
 TORCHRUN = "torchrun --nproc-per-node 2 FILE"
+IMPORT = (r"^import torch$", "import torch\nimport torch.distributed as dist")
+LEAVE = (r"\Z", "dist.destroy_process_group()\n")
 JOIN = (
-    (r"^import torch$", "import torch\nimport torch.distributed as dist"),
+    IMPORT,
     (r"^batches = \[drawn_batch\(\)\]", "dist.init_process_group(\"gloo\")\n"
      "rank, world = dist.get_rank(), dist.get_world_size()\n"
      "batches = [tuple(each[rank::world] for each in drawn_batch())]"),
-    (r"\Z", "dist.destroy_process_group()\n"))
+    LEAVE)
 DDP = JOIN + (
     (r"^from torch import nn$", "from torch import nn\nfrom torch.nn.parallel import DistributedDataParallel"),
     (r"^model = Model\(\)$", "model = DistributedDataParallel(Model())"))
@@ -22,6 +30,27 @@ HOROVOD = (
     (r"^batches = \[drawn_batch\(\)\]",
      "hvd.init()\nbatches = [tuple(each[hvd.rank()::hvd.size()] for each in drawn_batch())]"),
     (r"^model = Model\(\)$", r"\g<0>\nhvd.broadcast_parameters(model.state_dict(), root_rank=0)"))
+TENSOR = (
+    IMPORT,
+    (r"^from torch import nn$", r"\g<0>\nfrom torch.distributed.device_mesh import init_device_mesh\n"
+     "from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module"),
+    (r"^batches = \[drawn_batch\(\)\]", 'dist.init_process_group("gloo")\n'
+     r"torch.manual_seed(0)  # all draw the same numbers\n\g<0>"),
+    LEAVE)
+HEADS = (r"\(x\.unflatten\(2, \(heads, -1\)\)", "(x.unflatten(2, (heads // dist.get_world_size(), -1))")
+
+
+def tensor(graph: Graph) -> Tuple[Tuple[str, str], ...]:
+    """The plan is of the model. Raises Unsupported where nothing can be shared."""
+    plan = written_plan(graph, 2)
+    if not plan:
+        raise Unsupported("no attention and no two linear layers in a row that two processes could share")
+    rows = "".join('    "{}": {},\n'.format(*each) for each in plan.items())
+    call = 'parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), {{\n{}}})'.format(rows)
+    own_heads = (HEADS,) if "ColwiseParallel()" in plan.values() else ()
+    return TENSOR + own_heads + ((r"^model = Model\(\)$", r"\g<0>\n" + call),)
+
+
 OPTIMIZER = r"^optimizer = torch\.optim\..*$"
 PARALLEL = {
     "ddp": (TORCHRUN, DDP),
@@ -55,6 +84,7 @@ PARALLEL = {
         (r"^from torch import nn$", "from torch import nn\nfrom torch.distributed.device_mesh import init_device_mesh\n"
          "from torch.distributed.fsdp import fully_shard"),
         (r"^model = Model\(\)$", r'\g<0>\nfully_shard(model, mesh=init_device_mesh("cpu", (world,)))'))),
+    "tensor": (TORCHRUN, tensor),
     "horovod": (HOROVODRUN, HOROVOD + ((OPTIMIZER, r"\g<0>\n" + WRAPPED.format("")),)),
     "horovod-fp16": (HOROVODRUN, HOROVOD + (
         (OPTIMIZER, r"\g<0>\n" + WRAPPED.format(", compression=hvd.Compression.fp16")),)),
