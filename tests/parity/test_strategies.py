@@ -92,9 +92,9 @@ def test_what_can_be_divided_is_found_in_the_graph(model: str, attentions: int, 
 def test_stages_hold_about_equal_shares_of_a_model_and_all_of_it(model: str, world: int) -> None:
     if "torch" not in HERE:
         pytest.skip("PyTorch is not installed for this Python")
-    from photofinish.frameworks._torch.strategies import gpipe
+    from photofinish.frameworks._torch.stages import stages
     graph = models.find(model).graph()
-    found = gpipe.stages(graph, world)
+    found = stages(graph, world)
     assert [node for stage in found for node in stage.nodes] == list(graph.nodes)
     assert all(0.5 < stage.macs * world / graph.macs < 1.5 for stage in found)
     for before, stage in pairwise(found):

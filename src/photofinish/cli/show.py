@@ -35,8 +35,8 @@ Examples:
 @click.option("--script", is_flag=True, help="The whole training program of the code, which runs on its own.")
 @click.option("--parallel", default="", metavar="WAY",
               help="With --script: the program on several devices (torch: ddp, ddp-accumulate, ddp-fp16, ddp-powersgd, "
-                   "ddp-localsgd, zero, fsdp2, tensor, horovod, horovod-fp16, dp; keras: mirrored, multiworker; flax: "
-                   "sharded, distributed).")
+                   "ddp-localsgd, zero, fsdp2, tensor, gpipe, horovod, horovod-fp16, dp; keras: mirrored, multiworker; "
+                   "flax: sharded, distributed).")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the ONNX model there, with weights drawn as for a race from seed 0.")
 @options.shape

@@ -3,8 +3,11 @@
 from typing import Tuple
 
 from photofinish.frameworks import Unsupported
-from photofinish.frameworks._torch.divisible import written_plan
+from photofinish.frameworks._torch.divisible import module_of, written_plan
+from photofinish.frameworks._torch.stages import stages
+from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
+from photofinish.layers import GRU, LSTM
 
 FEED = "torch.from_numpy({})"
 READ = "loss.item()"
@@ -51,6 +54,40 @@ def tensor(graph: Graph) -> Tuple[Tuple[str, str], ...]:
     return TENSOR + own_heads + ((r"^model = Model\(\)$", r"\g<0>\n" + call),)
 
 
+PIPELINE = (
+    IMPORT,
+    (r"^from torch import nn$",
+     r"\g<0>\nfrom torch.distributed.pipelining import ScheduleGPipe, SplitPoint, pipeline"),
+    (r"^batches = \[drawn_batch\(\)\]", 'dist.init_process_group("gloo")\n'
+     "rank, world = dist.get_rank(), dist.get_world_size()\n"
+     r"torch.manual_seed(0)  # all draw the same weights\n\g<0>"),
+    (r"^( +)loss, _ = training_loss\(model, (\w+), (\w+)\)\n +loss\.backward\(\)$",
+     r"\1losses = []\n\1schedule.step(*([\2] if rank == 0 else []), target=\3, losses=losses)"),
+    (r"^( +)print\(loss\.item\(\)\)$",
+     r"\1if losses:  # of the parts, at the last stage\n\1    print(torch.stack(losses).mean().item())"),
+    LEAVE)
+STAGE = """\
+pipe = pipeline(Model(), (batches[0][0].chunk(world)[0],), split_spec={{"{}": SplitPoint.BEGINNING}})
+stage = pipe.build_stage(rank, torch.device("cpu"))
+schedule = ScheduleGPipe(stage, world, lambda output, target: training_loss(lambda _: output, None, target)[0])
+model = stage.submod"""
+
+
+def gpipe(graph: Graph) -> Tuple[Tuple[str, str], ...]:
+    """Two stages. Raises Unsupported for what PyTorch's front end does not pass on: it traces the model, and gives a
+    stage what the one before it made, and nothing else."""
+    first, last = stages(graph, 2)
+    if graph.state or len(graph.inputs) > 1 or len(graph.outputs) > 1:
+        raise Unsupported("a pipeline is written for models of one input and one output without running statistics")
+    if set(first.parameters) & set(last.parameters):
+        raise Unsupported("both stages have {}".format(min(set(first.parameters) & set(last.parameters))))
+    passed = {name for name, _ in last.inputs}
+    if any(isinstance(node.layer, (GRU, LSTM)) for node in first.nodes if passed & set(node.outputs)):
+        raise Unsupported("gloo sends contiguous tensors only, and what PyTorch's recurrent layers make is not")
+    begin = next(node for node in last.nodes if "weight" in dict(node.parameters))
+    return PIPELINE + ((r"^model = Model\(\)$", STAGE.format(module_of(begin, places(graph)))),)
+
+
 OPTIMIZER = r"^optimizer = torch\.optim\..*$"
 PARALLEL = {
     "ddp": (TORCHRUN, DDP),
@@ -85,6 +122,7 @@ PARALLEL = {
          "from torch.distributed.fsdp import fully_shard"),
         (r"^model = Model\(\)$", r'\g<0>\nfully_shard(model, mesh=init_device_mesh("cpu", (world,)))'))),
     "tensor": (TORCHRUN, tensor),
+    "gpipe": (TORCHRUN, gpipe),
     "horovod": (HOROVODRUN, HOROVOD + ((OPTIMIZER, r"\g<0>\n" + WRAPPED.format("")),)),
     "horovod-fp16": (HOROVODRUN, HOROVOD + (
         (OPTIMIZER, r"\g<0>\n" + WRAPPED.format(", compression=hvd.Compression.fp16")),)),

@@ -5,9 +5,7 @@ PyTorch's torch.distributed.pipelining). A step's gradients are the mean over th
 Each stage is a graph of its own, whose inputs are what the stage before it hands on.
 """
 
-import math
-from itertools import accumulate
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import distributed
@@ -16,6 +14,7 @@ from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
 from photofinish.frameworks import Arrays, Setup, Unsupported, part_of
 from photofinish.frameworks._torch.rank import Rank, joined
 from photofinish.frameworks._torch.source import native_source
+from photofinish.frameworks._torch.stages import holders, stages
 from photofinish.frameworks.torch import _array
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
@@ -24,7 +23,6 @@ __all__ = ["Contestant", "native_source"]
 
 RECEIVED = "gloo:recv"  # what another process sent
 GIVEN = "given_{}"  # what a part of the batch is called in a call: a schedule has a `target` of its own
-UNEVEN = 0.1  # of all multiply-accumulates: of cuts that differ less, the one over which least is sent is taken
 
 
 class Part(torch.nn.Module):  # type: ignore[misc]
@@ -64,7 +62,7 @@ class Contestant(Rank):
         everyone = stages(graph, self.setup.world)
         self.stage, self.first, self.last = everyone[self.setup.rank], everyone[0], everyone[-1]
         handles = super()._make(self.stage, optimizer)
-        self.shared = [(name, _among(ranks, self.setup.world)) for name, ranks in _holders(everyone).items()
+        self.shared = [(name, _among(ranks, self.setup.world)) for name, ranks in holders(everyone).items()
                        if len(ranks) > 1]
         self.outputs: List[Any] = []  # of each part of the last batch, at the last stage
         self.inferring = self._flow(self._forward, self._passed(self.stage.outputs))
@@ -169,60 +167,6 @@ class Contestant(Rank):
 
 def _called(model: Any, *inputs: Any) -> Any:
     return model(*inputs)
-
-
-def stages(graph: Graph, world: int) -> List[Graph]:
-    """The graph cut into so many stretches of layers of about equal multiply-accumulates, at places over which nothing
-    but floats is handed on. Raises Unsupported where there is no such place."""
-    work = [0, *accumulate(max(node.layer.macs(*graph.input_specs(node)), 1) for node in graph.nodes)]
-    cuts = [0]
-    for stage in range(1, world):
-        places = [place for place in range(cuts[-1] + 1, len(graph.nodes) + 1) if _passable(graph, place)]
-        if not places:
-            raise Unsupported("fewer layers one behind the other than {} stages need".format(world))
-        away = {place: abs(work[place] / work[-1] - stage / world) for place in places}
-        cuts.append(min(places, key=lambda place: (away[place] // UNEVEN, _values(graph, place), away[place])))
-    cuts.append(len(graph.nodes))
-    return [_stretch(graph, cuts[stage], cuts[stage + 1], stage == world - 1) for stage in range(world)]
-
-
-def handed_on(graph: Graph, place: int) -> List[str]:
-    """What the nodes before it make and those behind it, the losses or the reader of the outputs look at, in order."""
-    later = {name for node in graph.nodes[place:] for name in node.inputs} | set(graph.outputs) | {
-        loss.prediction for loss in graph.losses}
-    return [name for node in graph.nodes[:place] for name in node.outputs if name in later]
-
-
-def _passable(graph: Graph, place: int) -> bool:
-    handed = set(handed_on(graph, place))
-    makers = [node for node in graph.nodes[:place] if handed & set(node.outputs)]
-    return bool(handed) and not any(node.training_only for node in makers) and all(
-        graph.spec(name).dtype.startswith("float") for name in handed)
-
-
-def _values(graph: Graph, place: int) -> int:
-    return sum(math.prod(graph.spec(name).shape) for name in handed_on(graph, place))
-
-
-def _stretch(graph: Graph, begin: int, end: int, last: bool) -> Graph:
-    nodes, passed = graph.nodes[begin:end], handed_on(graph, begin) if begin else []
-    looked_at: Set[str] = {name for node in nodes for name in node.inputs}
-    inputs = (*((name, graph.spec(name)) for name in passed), *(each for each in graph.inputs if each[0] in looked_at))
-    if last:
-        return Graph(inputs, nodes, graph.outputs, graph.targets, graph.losses)
-    return Graph(inputs, nodes, tuple(handed_on(graph, end)))
-
-
-def _holders(everyone: Sequence[Graph]) -> Dict[str, List[int]]:
-    """The stages that have a parameter, of each."""
-    found: Dict[str, List[int]] = {}
-    for rank, name in _pairs(everyone):
-        found.setdefault(name, []).append(rank)
-    return found
-
-
-def _pairs(everyone: Sequence[Graph]) -> Iterator[Tuple[int, str]]:
-    return ((rank, name) for rank, stage in enumerate(everyone) for name in stage.parameters)
 
 
 def _among(ranks: List[int], world: int) -> Any:
