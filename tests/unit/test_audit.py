@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from photofinish.environments import Environment, frameworks
 from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported, load
 from photofinish.measure import probes
 from photofinish.referee import audit
-from photofinish.values import Case, Finding
+from photofinish.runner.course import Entry
+from photofinish.values import Case, Contender, Finding
 from roundings import steps
 
 CASE = Case("net", "digest", "train", 8, (3, 8, 8), threads=2)
@@ -190,3 +193,27 @@ def test_torch_products_are_float32_and_rounded_operands_are_seen(primitive: str
     contestant.probe = lambda name, arrays: honest(  # type: ignore[method-assign]
         name, {key: mantissa(10)(values) for key, values in arrays.items()})
     assert audit._precision(probes.precision(contestant, primitive)) == "TF32"
+
+
+ONEDNN = {"onednn=on": ("Mkl", "none of oneDNN's kernels runs")}
+
+
+@pytest.mark.parametrize(("evidence", "warned"), [
+    ({"train_step": {"kernels": {"_FusedMatMul": 1}}}, True), ({"train_step": {"kernels": {}}}, True),
+    ({"train_step": {"kernels": {"_MklNativeConv2D": 20}}}, False),
+    ({"train_step": {"kernels": {}}, "infer": {"kernels": {"_MklMatMul": 1}}}, False),
+    ({"layout": "channels_last", "train_step": {"traces": 1}}, False)])
+def test_a_setting_whose_kernels_do_not_run_is_told_where_kernels_are(evidence: dict[str, Any], warned: bool) -> None:
+    found = audit.kernels({"one": {"evidence": evidence}}, {"one": ONEDNN})
+    assert [each.warning for each in found] == ["none of oneDNN's kernels runs; race it with [onednn=on], too"] * warned
+
+
+def test_a_setting_that_somebody_made_is_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(name: str) -> bool:
+        contender = Contender.parse(name)
+        return "onednn=on" in Entry(contender, Environment(Path(), frameworks()["tensorflow"], "")).unused
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    assert asked("tensorflow:graph") and asked("tensorflow:graph[threads=1]") and not frameworks()["torch"].unused
+    assert not asked("tensorflow:graph[onednn=off]") and not asked("tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=0]")
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    assert not asked("tensorflow:graph")

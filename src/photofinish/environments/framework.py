@@ -81,7 +81,8 @@ class FrameworkInfo:
     `loops` maps a loop over a data set to the mode whose steps it takes; `pipeline` are the options of the pipeline
     that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
     that stand in for them; `strategies` are those by which several processes, or devices, train one model; `lines` are
-    what a user writes for a setting ("layout=channels_last", "threads")."""
+    what a user writes for a setting ("layout=channels_last", "threads"); `unused` maps one to a part of its kernels'
+    names, and to what is to be known where none of them runs."""
 
     name: str
     title: str
@@ -105,6 +106,7 @@ class FrameworkInfo:
     libraries: dict[str, str] = field(default_factory=dict)
     strategies: dict[str, Strategy] = field(default_factory=dict)
     lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unused: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def python(self) -> str:

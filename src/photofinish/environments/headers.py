@@ -36,6 +36,8 @@ Python are for programs that this worker calls.
     [tool.photofinish.lines]                            what a user writes to have a mode, an option's level, so many
     "mode=compile" = ["model = torch.compile(model)"]   threads ("{value}"), or what the matched regime sets: lines of a
     threads = ["export OMP_NUM_THREADS={value}"]        program, or of a shell (export).
+    [tool.photofinish.unused]                           a setting: a part of its kernels' names, and what to know where
+    "onednn=on" = ["Mkl", "none of oneDNN's runs"]      it is not made and no such kernel is seen in a step.
     [[tool.photofinish.recipes]]                        other versions: what else they need, which modes they have, what
     version = "<2"                                      to know before one races them, and which module of a part drives
     modes = ["graph"]                                   them, where the framework's own file cannot. The release that
@@ -87,7 +89,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
                              own.get("libraries", {}), _strategies(own, unmeasured),
-                             {name: tuple(values) for name, values in own.get("lines", {}).items()})
+                             {name: tuple(values) for name, values in own.get("lines", {}).items()}, _unused(own))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -166,6 +168,14 @@ def _compiles(own: dict[str, Any]) -> dict[str, str]:
     if not set(given) <= set(own["modes"]) or not set(given.values()) <= set(WAITS):
         raise ValueError(f"compiles says {' or '.join(WAITS)} of the modes it names, not {given}")
     return given
+
+
+def _unused(own: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Raises ValueError."""
+    given = own.get("unused", {})
+    if not {each.partition("=")[0] for each in given} <= set(own["options"]):
+        raise ValueError(f"unused says of a setting what its kernels are called and what to know, not {given}")
+    return {setting: (part, known) for setting, (part, known) in given.items()}
 
 
 def _bytes(text: str) -> int:

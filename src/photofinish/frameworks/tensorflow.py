@@ -16,6 +16,11 @@
 # [tool.photofinish.variables]
 # onednn = { on = { TF_ENABLE_ONEDNN_OPTS = "1" }, off = { TF_ENABLE_ONEDNN_OPTS = "0" } }
 # cache = { on = { TF_XLA_FLAGS = "--tf_xla_persistent_cache_directory={cache}/xla" }, off = {} }
+# [tool.photofinish.unused]
+# "onednn=on" = [
+#     "Mkl",
+#     "none of oneDNN's kernels runs: TensorFlow asks for them itself on processors with VNNI or AMX only",
+# ]
 # [tool.photofinish.strategies]
 # mirrored = { modes = ["graph"], devices = ["cpu"], one-process = true }
 # multiworker = { modes = ["graph"], devices = ["cpu"] }

@@ -56,6 +56,20 @@ def builds(hazards: Mapping[str, str]) -> tuple[Finding, ...]:
                          warning=known) for contender, known in hazards.items() if known)
 
 
+def kernels(probes: Probes, unused: Mapping[str, Mapping[str, tuple[str, str]]]) -> tuple[Finding, ...]:
+    """Of contenders that tell which kernels their steps run: settings nobody has made, none of whose kernels does.
+    `unused` is, by contender and setting, a part of those names, and what is to be known."""
+    found = []
+    for contender, settings in unused.items():
+        told = [each["kernels"] for each in probes[contender]["evidence"].values()
+                if isinstance(each, Mapping) and "kernels" in each]
+        names = {name for each in told for name in each}
+        found += [Finding(contender, "kernels", known, how="seen in the framework's own records",
+                          warning=f"{known}; race it with [{setting}], too")
+                  for setting, (part, known) in settings.items() if told and not any(part in name for name in names)]
+    return tuple(found)
+
+
 def mantissa_bits(seen: Mapping[str, Any]) -> float:
     """Explicit mantissa bits of products: what operands keep, or what random products show if that is less."""
     by_error = -log2(max(seen["error"], 2.0 ** -60) / ROUNDING)

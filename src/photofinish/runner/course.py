@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -99,6 +100,14 @@ class Entry:
         strategy = self.home.framework.strategies.get(self.contender.strategy)
         told = f"{self.contender.strategy} has never been run before" if strategy and strategy.never_run else ""
         return "; ".join(each for each in (self.home.hazards, told) if each)
+
+    @property
+    def unused(self) -> Mapping[str, tuple[str, str]]:
+        """Of settings that nobody has made: a part of the names of their kernels, and what to know where none runs."""
+        framework = self.home.framework
+        made = {*dict(self.contender.options), *os.environ}
+        return {setting: told for setting, told in framework.unused.items()
+                if not made & {name := setting.partition("=")[0], *chain(*framework.variables.get(name, {}).values())}}
 
     @property
     def compressed(self) -> tuple[str, "Entry"] | None:

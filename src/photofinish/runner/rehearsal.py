@@ -42,8 +42,10 @@ class Rehearsal:
                 self._guarded(entry, self._rehearse)
                 self._guarded(entry, self._part)
             hazards = {entry.name: entry.hazards for entry in entries if entry.name in self.probes}
+            unused = {entry.name: entry.unused for entry in entries if entry.name in self.probes}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
-            course.record(None, "audit", *audit.findings(self.probes, course.case, formats), *audit.builds(hazards))
+            course.record(None, "audit", *audit.findings(self.probes, course.case, formats), *audit.builds(hazards),
+                          *audit.kernels(self.probes, unused))
             for entry in sorted(entries, key=lambda each: each.rests_on is not None):  # which rest on others' proofs
                 if entry.name in self.unproven:
                     self._guarded(entry, self._certify)
