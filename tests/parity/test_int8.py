@@ -11,6 +11,7 @@ import pytest
 from parity.test_engines import built, set_up
 from photofinish import api
 from photofinish.frameworks import Contestant
+from photofinish.frameworks._onnxruntime.modes import int8
 from photofinish.measure import probes, proof
 from photofinish.models import find
 from photofinish.referee import audit, certificate
@@ -40,6 +41,22 @@ def test_it_is_certified(folders: dict[str, Path], model: str) -> None:
     assert judged(folders[model], set_up("onnxruntime", "int8")).passed
 
 
+@pytest.mark.parametrize(("flags", "weights"), [("fma avx2", "uint8"), ("avx2 avx512_vnni", "int8"),
+                                                ("avx2 avx_vnni", "int8"), ("avx2 amx_int8", "int8")])
+def test_weights_have_a_sign_where_their_products_do_not_overflow(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: str, weights: str) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n")
+    monkeypatch.setattr(int8, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(int8.platform, "machine", lambda: "x86_64")
+    contestant = set_up("onnxruntime", "int8")
+    assert f"weights {weights} " in contestant.facts()["quantization"]
+
+
+def test_weights_have_a_sign_on_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8.platform, "machine", lambda: "aarch64")
+    assert not int8.overflows()
+
+
 def test_its_kernels_are_those_of_integers_but_for_the_one_that_gives_the_result() -> None:
     kernels = built(set_up("onnxruntime", "int8")).evidence()["kernels"]
     assert kernels["QLinearConv"] == 3 and "Conv" not in kernels and kernels["Gemm"] == 1
@@ -52,10 +69,11 @@ def test_the_probe_sees_integers(primitive: str) -> None:
 
 
 def quantised(graph: Any) -> list[Any]:
-    """The initializers that hold integer weights, of layers in order, and the scales of each."""
+    """The initializers that hold integer weights, of layers in order, and the scales and zero points of each."""
     held = {each.name: each for each in graph.initializer}
-    return [(held[node.input[0]], held[node.input[1]]) for node in graph.node if node.op_type == "DequantizeLinear"
-            and node.input[0] in held and held[node.input[0]].data_type == onnx.TensorProto.INT8]
+    return [tuple(held[name] for name in node.input) for node in graph.node if node.op_type == "DequantizeLinear"
+            and node.input[0] in held and held[node.input[0]].data_type in (onnx.TensorProto.INT8,
+                                                                            onnx.TensorProto.UINT8)]
 
 
 def edited(tensor: Any, change: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -65,20 +83,21 @@ def edited(tensor: Any, change: Callable[[np.ndarray], np.ndarray]) -> None:
 
 def swap_scales(graph: Any) -> None:
     """Each channel of a layer has the scale of its neighbour."""
-    for _, scale in quantised(graph):
+    for _, scale, _ in quantised(graph):
         edited(scale, lambda values: np.roll(values, 1))
 
 
 def exchange_scales(graph: Any) -> None:
     """Two layers have the mean scale of one another."""
-    (_, one), (_, other) = quantised(graph)[:2]
+    (_, one, _), (_, other, _) = quantised(graph)[:2]
     means = [onnx.numpy_helper.to_array(each).mean() for each in (one, other)]
     edited(one, lambda values: values * means[1] / means[0])
     edited(other, lambda values: values * means[0] / means[1])
 
 
 def zero_a_layer(graph: Any) -> None:
-    edited(quantised(graph)[-1][0], np.zeros_like)
+    weights, _, zero = quantised(graph)[-1]
+    edited(weights, lambda values: np.full_like(values, onnx.numpy_helper.to_array(zero).flat[0]))
 
 
 @pytest.mark.parametrize("spoil", [swap_scales, exchange_scales, zero_a_layer])

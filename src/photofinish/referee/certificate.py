@@ -4,13 +4,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from math import prod
+from math import prod, sqrt
 from pathlib import Path
 
 import numpy as np
 
 from photofinish.graph import Graph, Node
-from photofinish.layers import Attention, AveragePool, BatchNorm, Concat, MaxPool, Relu
+from photofinish.layers import (
+    Attention,
+    AveragePool,
+    BatchNorm,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Linear,
+    MaxPool,
+    Relu,
+    SequenceConv,
+)
 from photofinish.measure.proof import BATCHES, FORCED, REFERENCE, STEPS, Plan, kind, was_forward_only
 from photofinish.optimizers import Adam, Optimizer
 from photofinish.referee import dropout
@@ -29,6 +40,7 @@ from photofinish.referee.tolerance import (
 from photofinish.values import Certificate, Check
 
 SCALED = (AveragePool, Concat, MaxPool, Relu)  # what comes out is scaled, channel by channel, as what went in
+PRODUCTS = (Conv, ConvTranspose, Linear, SequenceConv)
 SMOOTH = 10.0  # Adam's update is compared where its denominator exceeds the gradient's noise so many times
 LOST = (  # where a bias has no effect: why, and the layer and its input that take it away
     ("a bias before a BatchNorm, which subtracts it", (BatchNorm, 0)),
@@ -79,7 +91,7 @@ def judge(folder: Path, label: str, contender: str, reference: str = "numpy floa
 def certify(graph: Graph, batch: int, optimizers: Iterable[Optimizer], reference: Draws,
             contender: Draws, form: Format = FLOAT32) -> tuple[tuple[Check, ...], tuple[tuple[str, str], ...]]:
     """All checks but dropout's, and the tensors that are listed rather than compared, with reasons."""
-    known = Parameters(graph, batch, reference[0]["training"], form)
+    known = Parameters(graph, batch, reference[0], form)
     comparisons = [each for exercise in ("inference", "training")
                    for each in _exercise(exercise, reference, contender, form, known)]
     listed = list(known.listed())
@@ -98,7 +110,7 @@ def approximated(graph: Graph, batch: int, optimizers: Iterable[Optimizer], refe
     the next step (error feedback; Karimireddy et al. 2019), or by their own, and average their parameters now and then
     (Lin et al. 2018). What they send and what they keep add up to the gradient: that is compared, as all that comes
     before an update. Of the updates nothing is, but that they lower the loss about as much as the exact ones."""
-    known = Parameters(graph, batch, reference[0]["training"], form)
+    known = Parameters(graph, batch, reference[0], form)
     comparisons = [each for exercise in ("inference", "training")
                    for each in _exercise(exercise, reference, contender, form, known)]
     comparisons += [_descent(optimizer, reference, contender) for optimizer in optimizers]
@@ -139,10 +151,13 @@ class Parameters:
     own scale, so they are bounded on that of the layer's largest gradient. `undone` are the parameters of BatchNorms
     that only other BatchNorms read, which take out their common factor, and behind a max-pool the shift as well: their
     gradient is what is left of terms that cancel, so its rounding is that of the layer before (the value here), whose
-    gradient is made of the same terms. A running statistic is a mean of as many terms.
+    gradient is made of the same terms. `centred` are the weights whose products a BatchNorm alone reads, and that
+    BatchNorm: what it passes back is centred, and what it took out to do so was rounded as well. A running statistic is
+    a mean of as many terms.
     """
 
-    def __init__(self, graph: Graph, batch: int, training: Results, form: Format = FLOAT32) -> None:
+    def __init__(self, graph: Graph, batch: int, plain: Mapping[str, Results], form: Format = FLOAT32) -> None:
+        training = plain["training"]
         self.form = form
         self.owners = {name: [node for node in graph.nodes if name in dict(node.parameters).values()]
                        for name in graph.parameters}
@@ -156,6 +171,8 @@ class Parameters:
                                    if name.startswith("output/")), default=0.0)
         self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
         self.undone = _undone(graph)
+        self.centred = _centred(graph)
+        self.start: Results = next((plain[each] for each in plain if each.endswith(f"-step{FORCED[0]}")), {})
         self.faint = {name for name in graph.parameters if self.gradients[name] <= form.noise * self._loudest(name)}
 
     def siblings(self, name: str) -> set[str]:
@@ -173,7 +190,22 @@ class Parameters:
             return max(self.rounding[name], self.form.cancelled) * scale, scale
         scale = size(results[f"{part}/{name}"])
         terms = max(scale, size(results[f"{part}/{self.undone[name]}"])) if name in self.undone else scale
+        if name in self.centred:
+            terms *= max(1.0, self._taken_out(name, results, "moment1" if part == "moment2" else part))
         return self.rounding[name] * terms * (2 if part == "moment2" else 1), scale
+
+    def _taken_out(self, name: str, results: Results, part: str) -> float:
+        """How many times larger than a weight's gradient is what a BatchNorm took out of the terms of its sum: their
+        mean and what is along the normalised values (Ioffe & Szegedy 2015, arXiv:1502.03167), which are the gradients
+        of its own bias and weight. They reach the sum times scale / deviation, times inputs; and inputs are about as
+        large as the deviation of their products over the length of a row of weights."""
+        own = size(results[f"{part}/{name}"])
+        if not own or not self.start or (part == "update" and f"velocity/{name}" not in results):
+            return 1.0  # Adam's update is no sum: what it makes of its gradient's rounding is told apart
+        norm, elements = self.centred[name]
+        taken = sum(size(results[f"{part}/{other}"]) for other in norm.values())
+        scale = float(self.start["size/" + norm["weight"]]) if "weight" in norm else 1.0
+        return scale * taken / (float(self.start["size/" + name]) * sqrt(elements)) / own
 
     def listed(self) -> Iterable[tuple[str, str]]:
         for name in sorted(set(self.undone) - self.faint):
@@ -219,6 +251,20 @@ def _undone(graph: Graph) -> dict[str, str]:
               if isinstance(node.layer, BatchNorm) and normalised(node.name)}
     return {name: dict(maker.parameters)["weight"] for node, maker in before.items()
             if maker and "weight" in dict(maker.parameters) for _, name in node.parameters}
+
+
+def _centred(graph: Graph) -> dict[str, tuple[dict[str, str], int]]:
+    """The weights of products that one BatchNorm reads, and nothing else: its parameters, and how many elements of the
+    weight make one of its channels."""
+    read = _only_read_by(graph, BatchNorm, 0)
+    makers = {node.name: node for node in graph.nodes if isinstance(node.layer, PRODUCTS) and node.name in read}
+    centred = {}
+    for norm in graph.nodes:
+        if isinstance(norm.layer, BatchNorm) and norm.inputs[0] in makers:
+            weight = dict(makers[norm.inputs[0]].parameters)["weight"]
+            channels = graph.spec(norm.inputs[0]).size("C")
+            centred[weight] = (dict(norm.parameters), prod(graph.parameters[weight].shape) // channels)
+    return centred
 
 
 def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,

@@ -50,7 +50,7 @@ def _errors(folder: Path, label: str) -> Iterator[tuple[float, str]]:
 def _scales(plan: Plan, training: Results) -> dict[str, float]:
     """A gradient is told on the scale of the loudest parameter of its layers, for an exact zero is computed as
     rounding; the loss on that of the outputs, whose rounding it keeps."""
-    known = Parameters(plan.graph, plan.batch, training)
+    known = Parameters(plan.graph, plan.batch, {"training": training})
     scales = {f"gradient/{name}": max(known.gradients[other] for other in known.siblings(name))
               for name in known.owners}
     return dict(scales, loss=max(size(training["loss"]), known.largest_output))

@@ -16,7 +16,10 @@ def is_depthwise(layer: Union[layers.Conv, layers.SequenceConv], spec: Spec) -> 
 def _conv(use: Use) -> Printed:
     layer = use.layer
     depthwise = is_depthwise(layer, use.spec)
-    refused = max(layer.stride) > 1 and max(layer.dilation) > 1 and not depthwise  # Keras will not do both
+    if depthwise:  # one stride for both axes, say TensorFlow's kernels but oneDNN's
+        refused = len(set(layer.stride)) > 1 and use.backend in ("", "tensorflow")
+    else:  # Keras will not do both
+        refused = max(layer.stride) > 1 and max(layer.dilation) > 1
     same, amounts = padding(use, layer.dilation)
     same = None if refused else same
     options = {"strides": None if refused else square(layer.stride, 1), "padding": same,
@@ -71,8 +74,9 @@ RULES: Rules = {
 }
 
 LIMITS = {
-    layers.Conv: "padding other than Keras' own is put there by ZeroPadding2D; with both strides and dilation, every "
-                 "position is computed and some are kept",
+    layers.Conv: "padding other than Keras' own is put there by ZeroPadding2D; with both strides and dilation, and "
+                 "where a depthwise convolution on TensorFlow has two strides, every position is computed and some are "
+                 "kept",
     layers.ConvTranspose: "a border other than Keras' own is cut off afterwards, by Cropping2D",
     layers.SequenceConv: "padding other than Keras' own is put there by ZeroPadding1D",
 }
