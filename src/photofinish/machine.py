@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_int8",
-         "amx_tile", "neon", "asimd", "sve", "bf16")  # what deep-learning kernels choose by
+FLAGS = ("avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16",
+         "amx_int8", "amx_tile", "neon", "asimd", "sve", "bf16")  # what deep-learning kernels choose by
 ALLOCATORS = ("jemalloc", "tcmalloc", "tcmalloc_minimal", "mimalloc")
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 HYPERVISOR_FILES = {"sys/class/dmi/id/sys_vendor": ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft"),

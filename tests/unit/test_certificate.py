@@ -104,14 +104,20 @@ def test_a_gradient_that_is_exactly_zero_is_listed_with_its_reason(honest: Certi
     assert "a bias before a BatchNorm" in honest.listed[0][1]
 
 
-def test_a_bias_of_the_keys_of_attention_is_listed_with_its_reason(tmp_path: Path) -> None:
-    def attentive(x: Tensor) -> Tensor:
-        seen = attention(*(linear(x, 4, name=name) for name in ("query", "key", "value")), heads=2)
-        logits = linear(select(seen, 0), 5)
-        loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
-        return logits
+def attentive(x: Tensor) -> Tensor:
+    seen = attention(*(linear(x, 4, name=name) for name in ("query", "key", "value")), heads=2)
+    logits = linear(select(seen, 0), 5)
+    loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+    return logits
 
-    earned = proven(planned(tmp_path, record(attentive, {"x": Spec("TC", (5, 6))}), draws=1))
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planned(tmp_path_factory.mktemp("keys"), record(attentive, {"x": Spec("TC", (5, 6))}), draws=1)
+
+
+def test_a_bias_of_the_keys_of_attention_is_listed_with_its_reason(keys: Path) -> None:
+    earned = proven(keys)
     assert earned.passed
     ((name, why),) = [each for each in earned.listed if "bounded" in each[1]]
     assert name == "key.bias"
@@ -127,6 +133,20 @@ def altering(change: Callable[[Arrays], Any]) -> Callable[[Setup], Contestant]:
                 change(arrays)
             return arrays
     return Altered
+
+
+@pytest.mark.parametrize(("times", "passed"), [(1.5, True), (5.0, False)])
+def test_a_lost_bias_may_err_as_the_weight_beside_it(keys: Path, times: float, passed: bool) -> None:
+    exact = [np.load(keys / proof.REFERENCE / f"draw{draw}" / "training.npz") for draw in range(2)]
+    beside = tolerance.size(exact[1]["gradient/key.weight"] - exact[0]["gradient/key.weight"])
+    assert beside > tolerance.FLOOR * np.sqrt(8 * 5) * tolerance.size(exact[0]["gradient/key.weight"])
+
+    class Altered(Contestant):
+        def gradients(self, batch: Any) -> Arrays:
+            arrays = super().gradients(batch)
+            arrays["gradient/key.bias"] = arrays["gradient/key.bias"] + np.float32(times * beside)
+            return arrays
+    assert ("gradients" not in refused(proven(keys, Altered))) == passed
 
 
 def test_a_listed_gradient_is_still_bounded(folder: Path) -> None:

@@ -279,12 +279,22 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,
             continue
         if known and path in known.owners:
             floor, scale = known.floor(path, expected, part)
+            floor = max(floor, _of_siblings(path, part, exercise, reference, contender, known))
         else:
             scale = size(expected[name])
             rounding = known.statistics[path] if known and part == "state" else form.floor
             # a cross entropy is the small difference of large logits, whose rounding it keeps
             floor = rounding * max(scale, known.largest_output if known and name == "loss" else 0.0)
         yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
+
+
+def _of_siblings(name: str, part: str, exercise: str, reference: Draws, contender: Draws, known: Parameters) -> float:
+    """What a lost bias is allowed besides: what the weight beside it is, whose gradient sums the same terms. What is
+    rounded in those (in all the layers behind, in softmax's own pass back) shows in no response of an exact zero."""
+    if name not in known.lost:
+        return 0.0
+    return max((_compare("", f"{part}/{other}", exercise, reference, contender, 0.0, 1.0).allowed
+                for other in known.siblings(name) - known.faint), default=0.0)
 
 
 def _group(exercise: str, name: str) -> str:
@@ -331,6 +341,7 @@ def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, c
     group = "weights after step {1} ({0})".format(*_labels(exercise))
     for name in known.owners:
         floor, scale = known.floor(name, expected, "update")
+        floor = max(floor, _of_siblings(name, "update", exercise, reference, contender, known))
         floor += UNIT * float(expected["size/" + name])  # rounding of the parameter itself
         smooth = None
         if isinstance(optimizer, Adam):

@@ -242,11 +242,14 @@ def _effects(found: Findings, chosen: list[Effect]) -> Iterator[Block]:
     yield Table("effects" if order == 1 else "interactions", columns, tuple(
         (*((contender(each.contender),) if several else ()), _settings(each), *_ends(found, each), interval(each.ratio),
          "shown" if each.shown else "not shown") for each in chosen),
-        f"All {len(found.effects)} effects and interactions hold together in 95 % of cases, over {found.launches} "
-        "launches.")
+        f"{_family(len(found.effects))} in 95 % of cases, over {found.launches} launches.")
     if any(len(each.alike) > 1 for each in chosen):
         yield Paragraph(("Settings joined by \N{LEFT RIGHT DOUBLE ARROW} cannot be told apart: not every combination "
                          "was raced.",))
+
+
+def _family(effects: int) -> str:
+    return f"All {effects} effects and interactions hold together" if effects > 1 else "The interval holds"
 
 
 def _label(found: Findings, effect: Effect) -> str:
