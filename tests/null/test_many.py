@@ -122,6 +122,18 @@ def test_a_certificate_is_used_again_unless_another_is_asked_for(store: Path) ->
     assert all(each.passed for each in anew.race.certificates)
 
 
+def test_inference_alone_is_proven_by_its_outputs_and_whoever_is_proven_whole_is_proven_for_it(tmp_path: Path) -> None:
+    alone, both = (race(tmp_path, PAIR, PAIR, launches=1, task=task) for task in ("infer", "train"))
+    assert [(each.forward_only, [check.group for check in each.checks]) for each in alone.race.certificates] == [
+        (True, ["inference outputs"])] * 2
+    assert not any(each.forward_only or each.reused for each in both.race.certificates)  # outputs prove no gradient
+    assert alone.comparable and "Proven forward only" in str(api.Outcome([alone]))
+    (whole,) = api.verify(MODEL, [PAIR], store=tmp_path / "other").certificates
+    again = race(tmp_path / "other", PAIR, PAIR, launches=1, task="infer")
+    assert {(each.created, each.reused, each.forward_only) for each in again.race.certificates} == {
+        (whole.created, True, False)}
+
+
 def test_a_certificate_earned_under_a_switch_of_the_environment_speaks_of_that_switch(
         store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler told to do something else may compute something else."""

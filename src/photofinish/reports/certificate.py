@@ -28,8 +28,7 @@ def section(result: Result) -> Section:
                      contender(each.exact), ".")) for each in certificates if each.gradients]
     blocks += refused(certificates)
     blocks += [differences(each) for each in certificates if each.differences]
-    blocks += [Note((contender(each.contender), " runs inference only: its proof is forward only, of its outputs."))
-               for each in certificates if each.forward_only]
+    blocks += [forward_only(certificates)] if any(each.forward_only for each in certificates) else []
     blocks += [Note((contender(each.contender), f" takes {' and '.join(each.of_slices)} of each of {each.slices} parts "
                      f"of a batch: so does the reference it was compared with (batch {each.batch}), but one process "
                      "with the whole batch does not.")) for each in certificates if each.slices > 1]
@@ -44,6 +43,12 @@ def refused(certificates: Sequence[Certificate]) -> list[Note]:
     """Who failed, by how much, and whether the model can be to blame."""
     return [Note((contender(each.contender), " failed: ", *_worst(each), *_other_mode(each, certificates)), "warning")
             for each in certificates if not each.passed]
+
+
+def forward_only(certificates: Sequence[Certificate]) -> Note:
+    """Of whom nothing but inference was proven."""
+    return Note(("Proven forward only, by outputs in inference, since nothing of theirs that trains is raced here: ",
+                 *listed([each.contender for each in certificates if each.forward_only]), "."))
 
 
 def reused(certificates: Sequence[Certificate]) -> Note:

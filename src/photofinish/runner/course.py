@@ -215,6 +215,16 @@ class Course:
         return list(self.cases)
 
     @property
+    def trains(self) -> bool:
+        """Whether anything is raced that takes training steps."""
+        return any(STEP_OF.get(task, task) == "train" for task in self.tasks)
+
+    def forward_only(self, entry: Entry) -> bool:
+        """Whether its outputs in inference are all that is proven of it: there is nothing else that it, or anybody
+        here, is raced at."""
+        return entry.forward_only or not self.trains
+
+    @property
     def live(self) -> list[Entry]:
         """The contenders still in a race."""
         return [entry for entry in self.entries if any(self.runs(entry, task) for task in self.tasks)]
@@ -309,9 +319,8 @@ class Course:
     def build_arguments(self, work: Work | None = None) -> dict[str, Any]:
         """Of the model, or of other work. An optimizer is for who trains: inference holds no slots, and may be of a
         single sample."""
-        trains = any(STEP_OF.get(task, task) == "train" for task in self.tasks)
         return {"graph": str((work or self.work).graph), "batch": self.case.batch,
-                "optimizer": optimizer_json(self.optimizer) if trains else None}
+                "optimizer": optimizer_json(self.optimizer) if self.trains else None}
 
     def weights_arguments(self, work: Work | None = None) -> dict[str, Any]:
         work = work or self.work

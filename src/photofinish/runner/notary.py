@@ -42,12 +42,15 @@ class Notary:
 
     def known(self, entry: Entry) -> Certificate | None:
         """A certificate earned before: by a copy of this contender here, or in an earlier race for the same graph,
-        adapter, rules, contender, versions, machine and threads."""
+        adapter, rules, contender, versions, machine and threads. One that proves training proves inference, too."""
         key = self._key(entry)
         here = key in self.earned
         if self.store is None or (self.anew and not here):
             return None
         found = self.store.certificate(key)
+        if found is None and not self.course.trains:
+            whole = self.store.certificate(self._key(entry, trains=True))
+            found = whole if whole is not None and whole.passed else None
         return None if found is None else replace(found, contender=entry.name, reused=not here)
 
     def certify(self, worker: Worker, entry: Entry, say: Callable[[str], None]) -> Certificate:
@@ -76,7 +79,7 @@ class Notary:
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
-                         forward_only=entry.forward_only)
+                         forward_only=self.course.forward_only(entry))
             earned = self._judged(worker, entry, folder, label, form)
             if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
                 self.reference.more_free_runs(self.course.seed + attempt, entry.parts)
@@ -120,7 +123,8 @@ class Notary:
         facts = self.course.facts.get(entry.name, {})
         return {key: value for key, value in facts.items() if "version" in key and isinstance(value, str)}
 
-    def _key(self, entry: Entry) -> str:
+    def _key(self, entry: Entry, trains: bool | None = None) -> str:
+        trains = self.course.trains if trains is None else trains
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         of, coarse = replace(entry.stepping, copy=1), entry.coarse
         rounding = [] if coarse is None else [coarse[0], *_text(rounded, quantised), adapter_digest(
@@ -132,7 +136,7 @@ class Notary:
                          of.name,
                          machine.cpu_model(Path("/")), case.device, case.precision, case.regime, str(case.threads),
                          str(self.draws), str(sorted(facts.items())), *self.weights, *rounding,
-                         *divided])
+                         *divided, *([] if trains or entry.forward_only else ["forward only"])])
 
 
 def _text(*modules: ModuleType) -> list[str]:

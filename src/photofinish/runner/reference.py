@@ -58,7 +58,7 @@ class Reference:
     def forward_only(self) -> bool:
         """Whether nobody here trains: then outputs are all that contenders are compared in."""
         proven = [*self.course.entries, *(each.rests_on for each in self.course.entries if each.rests_on)]
-        return all(entry.forward_only for entry in proven)
+        return all(self.course.forward_only(entry) for entry in proven)
 
     def folder(self, seed: int, form: Format = FLOAT32, world: int = 1) -> Path:
         """The folder of the proof on this seed's weights and data, the reference's part of it done: what `world`

@@ -24,7 +24,7 @@ class Certificate:
     `reference` says which (for example "numpy float64"); `listed` are tensors shown but not compared,
     each with its reason; `differences` are what tells another package's model, which cannot be proven, from the
     graph: what, the graph's, the contender's; `curves` maps an optimizer to the contender's ten losses; `forward_only`
-    is the proof of a contender that runs inference and nothing else. `precision` is the format by whose rounding it was
+    is the proof of outputs in inference and nothing else. `precision` is the format by whose rounding it was
     judged; one coarser than float32 rests on the certificate of `exact`, whose code it is. `slices` is into how many
     parts its processes divide each batch, where that makes a difference: what `of_slices` names is then taken of each,
     by the reference, too. `gradients` is what its processes send of them: "" all, a format to which they round them, or
