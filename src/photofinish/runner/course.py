@@ -285,10 +285,11 @@ class Course:
         return self.folder / "cache" / self.place(entry)
 
     def start_reference(self, entry: Entry) -> WorkerProcess:
-        """A worker for the referee's reference, which is no contender of the race. Raises WorkerFailed."""
+        """A worker for the referee's reference, which is no contender of the race: it keeps what memory it has. Raises
+        WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-reference")
         self.watchdog.watch(mark)
-        variables = start.variables(entry.home, os.environ, self.folder / "cache" / "reference")
+        variables = {**start.variables(entry.home, os.environ, self.folder / "cache" / "reference"), **allocator.KEEP}
         return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
                              self.patience.start, self.sign_of_life)
 

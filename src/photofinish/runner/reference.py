@@ -19,7 +19,7 @@ from photofinish.measure.split import of_each_part
 from photofinish.referee import certificate
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, disagreement, runs_away
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course, Entry, usable_cores
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.store import Store
@@ -203,7 +203,7 @@ class Reference:
             worker.kill()
 
     def _load_arguments(self, entry: Entry) -> dict[str, Any]:
-        setup = {"mode": entry.contender.mode, "precision": "float64", "threads": self.course.case.threads}
+        setup = {"mode": entry.contender.mode, "precision": "float64", "threads": len(usable_cores())}
         return {"framework": entry.contender.framework, "setup": setup, "sabotage": {}}
 
     def _say(self, text: str) -> None:
