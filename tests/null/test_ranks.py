@@ -11,8 +11,10 @@ from benchmarks.kills import LAUNCHER, ranks, strike
 
 from photofinish import api, models
 from photofinish.errors import UsageError
+from photofinish.render.document import Table
 from photofinish.render.quantities import plain
 from photofinish.reports import json, verdict
+from photofinish.reports import scaling as scaling_report
 from photofinish.runner import idle
 from photofinish.runner import ranks as rank_processes
 from photofinish.runner.launch import TRACED
@@ -70,6 +72,12 @@ def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_say
     jsonschema.validate(told, json.schema("race"))
     interval = told["scaling"][0]["efficiency"]
     assert interval["low"] <= interval["value"] <= interval["high"] and interval["value"] == scaling.efficiency.value
+    held = {each.phase: each.each for each in result.race.memory if each.contender == two}
+    assert held and all(len(each) == 2 and min(each) > 0 for each in held.values())
+    assert told["scaling"][0]["memory"] == max(max(each) for each in held.values()) > 0
+    assert told["scaling"][0]["memory_alone"] == max(each.peak for each in result.race.memory if each.contender == one)
+    assert {"memory_of_each", "behind"} <= {block.name for block in scaling_report.section(result).blocks
+                                            if isinstance(block, Table)}
     first, second = told["time_split"]
     assert (first["rank"], second["rank"], first["steps"]) == (0, 1, 2 * TRACED)
     for each in (first, second):

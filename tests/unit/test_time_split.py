@@ -23,6 +23,16 @@ def test_who_is_ready_first_waits_and_what_is_sent_beside_computing_is_overlap()
     assert (second.computing, second.waiting, second.communicating, second.overlap) == (8.5, 0.0, 3.5, 2.0)
 
 
+def test_who_is_last_to_be_ready_is_told_and_by_how_much() -> None:
+    slow = TracedStep(0.0, 10.0, ((6.0, 7.0, 1), (7.5, 9.0, 1), (9.5, 10.0, 1)), ())
+    fast = TracedStep(0.0, 10.0, ((4.0, 7.0, 1), (8.0, 9.0, 1), (9.0, 10.0, 1)), ())
+    first, second = traced(slow, fast)
+    assert (first.behind, first.last) == pytest.approx(((2.0 + 0.0 + 0.5) / 3, 2 / 3))
+    assert (second.behind, second.last) == pytest.approx((0.5 / 3, 1 / 3))
+    (alone,) = traced(TracedStep(0.0, 1.0, (), ()))
+    assert (alone.behind, alone.last) == (0.0, 0.0)
+
+
 def test_a_wait_that_is_computed_through_is_none() -> None:
     early = TracedStep(0.0, 4.0, ((1.0, 4.0, 8),), ((3.5, 4.0),))
     late = TracedStep(0.0, 4.0, ((3.0, 4.0, 8),), ((3.0, 4.0),))

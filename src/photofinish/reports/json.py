@@ -20,7 +20,7 @@ from photofinish.reports.reading import formats, memory_bytes, names, of_task, p
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
-from photofinish.stats.scaling import forecasts, scalings, serial_share
+from photofinish.stats.scaling import forecasts, process_peaks, scalings, serial_share
 from photofinish.stats.serving import served
 from photofinish.stats.time_split import time_splits
 from photofinish.values import (
@@ -56,7 +56,7 @@ def schema(name: str) -> dict[str, Any]:
 def race(result: Result) -> dict[str, Any]:
     """The object of one race."""
     raw = result.race
-    scaling = scalings(raw)
+    scaling, peaks = scalings(raw), process_peaks(raw)
     return _object({
         "id": raw.id,
         "created": raw.created,
@@ -70,7 +70,8 @@ def race(result: Result) -> dict[str, Any]:
         "verdicts": [to_json(each) for each in result.verdicts],
         "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
-        "scaling": [scaled(each, scaling) for each in scaling],
+        "scaling": [{**scaled(each, scaling), "memory": peaks.get(each.contender),
+                     "memory_alone": peaks.get(each.against)} for each in scaling],
         "time_split": [to_json(each) for each in time_splits(raw)],
         "code_cost": [asdict(each) for each in code_cost.costs(result)],
         "profiles": [profiled(each) for each in whereabouts(raw, names(result))],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from photofinish.render.document import (
     Axis,
@@ -23,6 +23,7 @@ from photofinish.reports.reading import PREDICTION, certified, contender, interv
 from photofinish.stats.scaling import (
     forecasts,
     one_process,
+    process_peaks,
     scalings,
     serial_share,
     to_race_beside,
@@ -34,6 +35,8 @@ from photofinish.values import Contender, Estimate, Result, Scaling, TimeSplit
 SPLIT = ("Where a step goes, in steps looked into after the timed ones (a profiler makes them longer: read the "
          "shares). A process computes or communicates or both; what it communicates alone is either waiting for the "
          "last process to be ready, or the sending itself. Bytes are those that it gives to collectives in a step.")
+BEHIND = ("A process that is last to be ready for nearly every collective is a straggler: look at what else its cores "
+          "do. Where each is last about as often, they wait for chance.")
 FORECAST = ("By Amdahl's law: the serial share of one process' time stays, the rest is divided by their number. What "
             "goes round in a ring is held by it; what grows with every process (messages that take long whatever their "
             "length, waiting for the slowest) is not, so that it says what more processes come to at best. A share of "
@@ -51,12 +54,13 @@ def section(result: Result) -> Section:
         text = ("The same batch for all: efficiency is the speed of N processes (or devices) over N times that of one "
                 "with as many threads as each of them has. They ran one after the other, and are compared launch by "
                 "launch.")
-        blocks += [Paragraph((text,)), _table(found), _curve(found), Paragraph((FORECAST,)), _forecasts(found)]
+        blocks += [Paragraph((text,)), _table(found), *_memory(found, process_peaks(result.race)), _curve(found),
+                   Paragraph((FORECAST,)), _forecasts(found)]
         blocks += [table for table in (_held_out(found),) if table.rows]
     blocks += [Note(("How ", contender(name), " scales is seen beside one of its processes: race ",
                      contender(to_race_beside(result.race, name)), ", too.")) for name in lonely]
     if splits := time_splits(result.race):
-        blocks += [Paragraph((SPLIT,)), _splits(splits)]
+        blocks += [Paragraph((SPLIT,)), _splits(splits), Paragraph((BEHIND,)), _behind(splits)]
     if code := code_cost.costs(result):
         blocks.append(code_cost.table(code))
     return Section("scaling", "Scaling", tuple(blocks))
@@ -109,6 +113,24 @@ def _splits(found: tuple[TimeSplit, ...]) -> Table:
                   each.waiting / each.seconds, (each.seconds - each.computing - each.waiting) / each.seconds,
                   each.communicating / each.seconds, each.overlap / each.seconds, each.sent) for each in found)
     return Table("time_split", columns, rows)
+
+
+def _behind(found: tuple[TimeSplit, ...]) -> Table:
+    columns = (Column("Contender", "contender"), Column("Process", "count"),
+               Column("Ready after the first, mean", "duration"), Column("Last to be ready", "percent"))
+    return Table("behind", columns, tuple((contender(each.contender), each.rank, each.behind, each.last)
+                                          for each in found))
+
+
+def _memory(found: Sequence[Scaling], peaks: Mapping[str, int]) -> tuple[Table, ...]:
+    """What a process needs beside one alone: who shares out parameters or slots holds less of them."""
+    columns = (Column("Contender", "contender"), Column("Parts", "count"), Column("Peak of a process", "bytes"),
+               Column("Peak of one alone", "bytes"), Column("In parts of it", "percent"))
+    rows = tuple((contender(each.contender), each.processes, peaks[each.contender], peaks[each.against],
+                  peaks[each.contender] / peaks[each.against]) for each in found
+                 if peaks.get(each.contender) and peaks.get(each.against))
+    return (Table("memory_of_each", columns, rows, "Peak resident memory, of whichever process held most, with the "
+                  "allocator as users have it; the libraries that it shares with others included."),) if rows else ()
 
 
 def _table(found: tuple[Scaling, ...]) -> Table:

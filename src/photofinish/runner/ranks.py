@@ -155,11 +155,14 @@ def label_of(label: str, rank: int) -> str:
 
 def together(replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the replies of all ranks say of their contender: times, and what was found out, are of rank 0; what they
-    hold and use adds up; the loss is the mean over their equal parts of the batch; traced `steps` are kept by rank."""
+    hold and use adds up (what each holds is kept, too); the loss is the mean over their equal parts of the batch;
+    traced `steps` are kept by rank."""
     first, others = replies[0], replies[1:]
     if "steps" in first:
         return {**first, "steps": [each["steps"] for each in replies]}
     found = {**first, **{key: sum(each[key] for each in replies) for key in SUMMED if key in first}}
+    if "memory" in first:
+        found["memory_of_each"] = tuple(each["memory"] for each in replies)
     if first.get("foreign") is not None:  # to rank 0 the other ranks are foreign
         own = sum(each["cpu"] for each in others) / (first["wall"] * system.CORES)
         found["foreign"] = max(0.0, first["foreign"] - own)

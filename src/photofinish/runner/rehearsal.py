@@ -165,7 +165,8 @@ class Rehearsal:
                                                  device.get("peak"), "cold"))
         if look:
             self.course.record(task, "memory", Memory(entry.name, name, reply.get("memory", 0), **reply.get("held", {}),
-                                                      device=device.get("now"), device_peak=device.get("peak")))
+                                                      device=device.get("now"), device_peak=device.get("peak"),
+                                                      each=reply.get("memory_of_each", ())))
 
 
 def crowd(block: dict[str, Any]) -> str:

@@ -90,6 +90,14 @@ def weak_scalings(races: Iterable[Race]) -> tuple[Scaling, ...]:
     return tuple(found)
 
 
+def process_peaks(race: Race) -> dict[str, int]:
+    """Contender -> the most bytes that one process of it held in the rehearsal, whichever held most."""
+    peaks: dict[str, int] = {}
+    for each in race.memory:
+        peaks[each.contender] = max(peaks.get(each.contender, 0), *(each.each or (each.peak,)))
+    return peaks
+
+
 def one_process(race: Race, name: str) -> str | None:
     """The contender of the race that does alone what each process of that one does; None where there is none, or it is
     one process itself."""

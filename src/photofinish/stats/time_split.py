@@ -26,12 +26,16 @@ def _mean(race: Race, name: str, rank: int, own: Sequence[Trace]) -> TimeSplit:
 
 
 def _split(step: TracedStep, all_of_them: Sequence[TracedStep]) -> tuple[float, ...]:
-    """Seconds, computing, waiting, communicating, overlap and bytes of one step of one process. Every process goes
-    through the same collectives in the same order, so the last of them to be ready is known."""
+    """Seconds, computing, waiting, communicating, overlap, bytes, how far behind and how often last, of one step of one
+    process. Every process goes through the same collectives in the same order, so the first and the last of them to be
+    ready are known."""
     seconds = step.end - step.begin
     sent, exposed = union([(begin, end) for begin, end, _ in step.sent]), list(step.exposed)
-    ready = [max(each.sent[i][0] for each in all_of_them) for i in range(min(len(each.sent) for each in all_of_them))]
-    held = union([(begin, min(end, last)) for (begin, end, _), last in zip(step.sent, ready) if last > begin])
+    ready = [[begin for begin, _, _ in together] for together in zip(*(each.sent for each in all_of_them))]
+    held = union([(begin, min(end, max(all_ready))) for (begin, end, _), all_ready in zip(step.sent, ready)
+                  if max(all_ready) > begin])
     idle = length(exposed)
+    behind = [begin - min(all_ready) for (begin, _, _), all_ready in zip(step.sent, ready)] or [0.0]
+    last = [begin == max(all_ready) for (begin, _, _), all_ready in zip(step.sent, ready)] or [False]
     return (seconds, seconds - idle, idle - length(outside(exposed, held)), length(sent), length(sent) - idle,
-            sum(size for _, _, size in step.sent))
+            sum(size for _, _, size in step.sent), np.mean(behind), np.mean(last))

@@ -41,7 +41,7 @@ class Memory:
     """What a process holds when a phase of the rehearsal is over, in bytes: `peak` is the most that was resident within
     the phase, the others are of its end. `resident` counts shared pages whole, `proportional` by those who share them;
     `allocated` is what malloc has handed out (glibc's), `device` and `device_peak` what the device's allocator has.
-    None where it cannot be known."""
+    None where it cannot be known. Of several processes all is their sum, and `each` the peak of every one."""
 
     contender: str
     phase: str
@@ -51,6 +51,7 @@ class Memory:
     allocated: Optional[int] = None
     device: Optional[int] = None
     device_peak: Optional[int] = None
+    each: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ class Scaling:
 class TimeSplit:
     """Where the seconds of a traced step of process `rank` go, the mean over `steps`: `computing`, `waiting` in a
     collective for the last process to be ready for it, and communicating while it computes nothing, which with
-    `overlap`, the part beside computing, is all `communicating`. `sent` are the bytes it gives to collectives."""
+    `overlap`, the part beside computing, is all `communicating`. `sent` are the bytes it gives to collectives. `behind`
+    is how long after the first of them it is ready for a collective, the mean, and `last` the share for which it is the
+    last to be ready: a process that is so again and again is a straggler."""
 
     contender: str
     rank: int
@@ -87,6 +89,8 @@ class TimeSplit:
     communicating: float
     overlap: float
     sent: float
+    behind: float
+    last: float
 
 
 @dataclass(frozen=True)
