@@ -2,6 +2,7 @@
 whatever stops it loses at most the race it was in."""
 
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from photofinish import api
 from photofinish.errors import UsageError
+from photofinish.render.quantities import write
 from photofinish.runner.session import judged
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled, Study
@@ -35,8 +37,11 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     pending = [each for each in _due(settled_of(study.races, kept)) if _wanted(each, only)]
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
+    begin = time.monotonic()
     for number, planned in enumerate(pending, 1):
-        tell(Progress("plan", f"race {number} of {len(pending)}: {planned.title}", done=number - 1, total=len(pending)))
+        left = _left(time.monotonic() - begin, number - 1, len(pending))
+        tell(Progress("plan", f"race {number} of {len(pending)}{left}: {planned.title}", done=number - 1,
+                      total=len(pending)))
         try:
             session = race(planned, store=store, listener=listener, environments=environments,
                            make_environments=make_environments, command=f"photofinish study run {study.name}")
@@ -62,6 +67,11 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
 
 def open_store(store: Path | str | None, only_read: bool = False) -> Store:
     return Store(Path(store) if store is not None else api.DEFAULT_STORE, only_read)
+
+
+def _left(seconds: float, done: int, total: int) -> str:
+    """How long the others take if they are like those that are done."""
+    return f" (about {write(seconds / done * (total - done), 'duration')} left)" if done else ""
 
 
 def _due(races: Sequence[Settled]) -> Iterator[PlannedRace]:

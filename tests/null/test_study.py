@@ -18,6 +18,7 @@ from photofinish.errors import UsageError
 from photofinish.render import markdown
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document, plan
+from photofinish.values import Progress
 
 TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FILE = f'''[study]
@@ -164,7 +165,10 @@ def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Pa
     assert killed(found, command, store, [chance.uniform(0.2, 1.6) for _ in range(KILLS)]) == []
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert [each["state"] for each in told["races"]] == ["done", "done", "left out: it takes long to certify"]
-    study_run.run(found, store=tmp_path / "whole")
+    seen: list[Progress] = []
+    study_run.run(found, store=tmp_path / "whole", listener=seen.append)
+    first, second = (each.text for each in seen if re.match(r"race \d of", each.text))
+    assert first.startswith("race 1 of 2: ") and re.match(r"race 2 of 2 \(about .+ s left\): ", second)
     assert cells(found, store) == cells(found, tmp_path / "whole")
 
 

@@ -65,9 +65,9 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
         ("races", len(races)), ("done", sum(bool(each.results) for each in races)),
         ("left out", sum(bool(each.reason) for each in races)), ("to run", len(pending))))]
     told.append(Paragraph((
-        "Measurements take at most ", Quantity(seconds, "duration"),
-        "; what starts and proves the contenders comes on top, once for each model and input size", *(
-            (f", and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
+        "The budgets come to ", Quantity(seconds, "duration"), ". On top comes what proves the contenders, once for "
+        "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
+            (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
             if any(each.batch == MAX for each in pending) else ()), ".")))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders), _state(each))
