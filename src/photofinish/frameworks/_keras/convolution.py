@@ -1,16 +1,10 @@
 """Convolutions."""
 
-from typing import Union
-
 from photofinish import layers
 from photofinish.frameworks._common.text import call, square
+from photofinish.frameworks._keras.depthwise import is_depthwise
 from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.frameworks._keras.windows import padding, zero_padding
-from photofinish.layers import Spec
-
-
-def is_depthwise(layer: Union[layers.Conv, layers.SequenceConv], spec: Spec) -> bool:
-    return layer.groups == spec.size("C") > 1
 
 
 def _conv(use: Use) -> Printed:

@@ -8,7 +8,7 @@ from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras import pooling
-from photofinish.frameworks._keras.convolution import is_depthwise
+from photofinish.frameworks._keras.depthwise import is_depthwise
 from photofinish.frameworks._keras.source import RULES as PRESENT
 from photofinish.frameworks._keras.source import Module, Writer
 from photofinish.frameworks._keras.use import Printed, Rules, Use

@@ -6,7 +6,7 @@ import numpy as np
 
 from photofinish import layers
 from photofinish.frameworks._common.channels_last import Layout, feature_orders
-from photofinish.frameworks._keras.convolution import is_depthwise
+from photofinish.frameworks._keras.depthwise import is_depthwise
 from photofinish.frameworks._keras.use import layer_name
 from photofinish.graph import Graph, Node
 from photofinish.layers import Spec
