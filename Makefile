@@ -11,7 +11,7 @@ PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.1
 CONTENDERS := torch:eager,torch:compile,tensorflow:graph,tensorflow:xla
 LOCKED := pyproject.toml constraints.txt tools/install.py
 
-.PHONY: race test test-environments test-legacy lint bench certify install system lock docs clean
+.PHONY: race test prove test-environments test-legacy lint bench certify install system lock docs clean
 
 race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: a verdict and race.html
 	$(BIN)/photofinish race resnet18 --input 3x64x64 --task train --task infer --contenders $(CONTENDERS) \
@@ -20,6 +20,9 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 # A cache of its own: what somebody has made in ~/.cache would add hundreds of tests here and none elsewhere.
 test: lint .make/browser  ## lint, then every test that needs no environment of photofinish env
 	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal
+
+prove: .make/dev  ## every reduced model again; what passes is kept, and `make test` proves it anew only when it has changed
+	PHOTOFINISH_PROVE=all $(BIN)/pytest -n 2 --dist worksteal tests/parity/test_models.py
 
 test-environments: .make/dev  ## every layer, reduced model and strategy in the frameworks whose environments have been made
 	PHOTOFINISH_STRATEGIES=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity tests/e2e/test_show_script.py

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from parity import proven
 from photofinish import cli
 from photofinish.errors import UsageError
 from photofinish.runner import links
@@ -29,6 +30,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     short = [item for item in items if SLOW not in item.nodeid]
     items[:] = [item for worker in range(workers) for kind in (slow, short)
                 for item in kind[len(kind) * worker // workers:len(kind) * (worker + 1) // workers]]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Keeps what `make prove` proved. Only the process that hears all workers has this report."""
+    if proven.AGAIN in os.environ:
+        proven.keep(dict(value for report in terminalreporter.getreports("passed")
+                         for name, value in report.user_properties if name == proven.PROPERTY))
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ from photofinish.errors import UsageError
 LIST = ("list", "models", "--json")
 SCRIPTS = {  # what submitit asks of Slurm, of a job of two nodes that starts at once
     "sbatch": """#!/bin/sh
-cp "$1" "$(dirname "$0")/asked"
+asked="$(dirname "$0")/asked"  # submitit moves the script away when this has ended
+cp "$1" "$asked"
 export SLURM_JOB_ID=12 SLURM_JOB_NODELIST=nowhere[1-2] SLURM_JOB_NUM_NODES=2 SLURM_NTASKS=2
-sh "$1" > /dev/null 2>&1 &
+sh "$asked" > /dev/null 2>&1 &
 echo Submitted batch job 12
 """,
     "srun": """#!/bin/sh

@@ -169,7 +169,7 @@ def test_a_race_and_a_proof_start_from_the_user_s_weights(command: Command, tmp_
     given = perturbed_state(graph, seed=5)
     save(tmp_path / "w.npz", given)
     raced = command("race", model, "-c", "fake,fake", "--launches", "1", "--weights", "w.npz", "--json", "-q",
-                    "--task", "infer")
+                    "--task", "train")
     assert json.loads(raced.out)["certificate"]["passed"]
     assert command("verify", model, "-c", "fake", "--weights", "w.npz").code == 0
     assert certificates(tmp_path) == 1  # the same weights: earned once

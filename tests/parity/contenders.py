@@ -45,6 +45,14 @@ def available(contender: Contender) -> bool:
     return not isinstance(_resolve(contender), environments.Missing)
 
 
+def require(contender: Contender) -> environments.Environment:
+    """Where it can be tried. Skips the test, before anything is prepared for it, where that is nowhere."""
+    found = _resolve(contender)
+    if isinstance(found, environments.Missing):
+        pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
+    return found
+
+
 @lru_cache(maxsize=None)
 def _load(framework: str) -> type[Contestant]:
     with warnings.catch_warnings():  # what a framework says while it is imported is its own affair
@@ -60,9 +68,7 @@ def _alone(framework: str) -> bool:
 def make(contender: Contender, seed: int = 0, device: str = "cpu", precision: str = "float32") -> Contestant:
     """A fresh contestant, in its framework's own environment where this Python lacks it. Skips the test if there is
     neither."""
-    found = _resolve(contender)
-    if isinstance(found, environments.Missing):
-        pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
+    found = require(contender)
     setup = Setup(contender.mode, found.framework.options_told(contender.options), device, seed=seed,
                   precision=precision)
     started_with = tuple(each for each in contender.options if each[0] in found.framework.variables)

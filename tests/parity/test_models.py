@@ -2,10 +2,12 @@
 engines, in the other modes and compiled.
 
 The certificate is the one a race needs, the model the same function as at full size. Full size is
-`make certify`.
+`make certify`. Shallow models, one of a family, are proven whenever the tests are run, the others when something
+that decides their proofs has changed since they passed (proven.py); `make prove` proves all.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from parity.contenders import available, contenders, engines, make
+from parity import proven
+from parity.contenders import available, contenders, engines, make, require
 from photofinish import models
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
@@ -98,6 +101,7 @@ def cost(contender: Contender) -> int:
 
 STANDS_FOR = distinct()
 SMALLEST = smallest_of_each_family()
+ALWAYS = [model for model in SMALLEST if depth(model) <= SHALLOW]
 COMPILED = sorted((each for each in [*contenders(cheap=False), *engines(cheap=False)] if available(each)), key=cost)
 
 
@@ -125,6 +129,16 @@ def test_every_model_is_one_of_those_or_the_same_graph() -> None:
     assert sorted(name for names in STANDS_FOR.values() for name in names) == sorted(models.all_models())
 
 
+def test_what_was_proven_before_are_cases_of_today() -> None:
+    assert set(proven.before()) <= {each.id for each in cases()}, f"delete the others from {proven.FILE}"
+
+
 @pytest.mark.parametrize(("model", "contender"), list(cases()))
-def test_a_reduced_model_is_certified(model: str, contender: Contender) -> None:
+def test_a_reduced_model_is_certified(model: str, contender: Contender,
+                                      record_property: Callable[[str, object], None]) -> None:
+    require(contender)
+    case, decided = f"{contender.name}-{model}", proven.digest(models.find(model).small(CLASSES), contender)
+    if model not in ALWAYS and proven.before().get(case) == decided and proven.AGAIN not in os.environ:
+        pytest.skip("proven before, and nothing that decides it has changed since (make prove proves all again)")
     prove(model, contender)
+    record_property(proven.PROPERTY, (case, decided))
