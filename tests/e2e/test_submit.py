@@ -42,6 +42,7 @@ def submitted(*words: str, cwd: Path, **variables: str) -> "subprocess.Completed
         said, complained = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         raise
     return subprocess.CompletedProcess(command, process.returncode, said, complained)
 
