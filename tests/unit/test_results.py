@@ -1,7 +1,15 @@
-"""The certificates committed under docs/results speak of the present graphs, adapters and reference."""
+"""What is committed under docs/results speaks of the present: certificates of today's graphs, adapters and reference,
+judgements of today's ledger and studies."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.certify import FULL, LEGACY, REDUCED, Ledger, Row, settled
+
+from photofinish import claims, study, study_run
+from photofinish.reports import claims as report
 
 LEDGERS = [Ledger(path) for path in (FULL, REDUCED, LEGACY)]
 ROWS = [(ledger, row) for ledger in LEDGERS for row in ledger.rows()]
@@ -21,3 +29,16 @@ def test_a_committed_certificate_was_earned_or_its_absence_is_explained(ledger: 
 
 def test_there_are_certificates() -> None:
     assert LEDGERS[0].rows()
+
+
+STUDIES = Path("docs/results/studies")
+DECIDED = [row for row in json.loads((STUDIES / "claims.json").read_text())
+           if row["study"] and row["judgement"] in ("CONFIRMED", "REFUTED", "MIXED")]
+
+
+@pytest.mark.parametrize("row", DECIDED, ids=[row["id"] for row in DECIDED])
+def test_a_committed_judgement_is_what_the_committed_races_say(row: dict[str, Any]) -> None:
+    (claim,) = claims.chosen([row["id"]], "small")
+    races = study_run.outcome(study.find(claim.study, "small"), STUDIES)
+    (again,) = report.as_json([claims.judge(claim, races)])
+    assert again == row, f"judge anew: photofinish claims --scale small --store {STUDIES} --json > {STUDIES}/claims.json"
