@@ -41,4 +41,4 @@ def test_a_committed_judgement_is_what_the_committed_races_say(row: dict[str, An
     (claim,) = claims.chosen([row["id"]], "small")
     races = study_run.outcome(study.find(claim.study, "small"), STUDIES)
     (again,) = report.as_json([claims.judge(claim, races)])
-    assert again == row, f"judge anew: photofinish claims --scale small --store {STUDIES} --json > {STUDIES}/claims.json"
+    assert again == row, f"photofinish claims --scale small --store {STUDIES} --json > {STUDIES}/claims.json"
