@@ -51,7 +51,7 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     sections = [Section("question", "", (banner, *_source(study)))]
     for group in dict.fromkeys(each.planned.group for each in races):
         rows = [each for each in races if each.planned.group == group]
-        sections.append(Section(group.replace(" ", "-"), group.capitalize(),
+        sections.append(Section(group.replace(" ", "-"), group[:1].upper() + group[1:],
                                 tuple(_group(rows, study.published.get(group)))))
     sections += costs.section(study, races)
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
