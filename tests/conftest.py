@@ -35,8 +35,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Keeps what `make prove` proved. Only the process that hears all workers has this report."""
     if proven.AGAIN in os.environ:
-        proven.keep(dict(value for report in terminalreporter.getreports("passed")
-                         for name, value in report.user_properties if name == proven.PROPERTY))
+        passed, failed = (dict(value for report in terminalreporter.getreports(outcome)
+                               for name, value in report.user_properties if name == proven.PROPERTY)
+                          for outcome in ("passed", "failed"))
+        proven.keep(passed, failed)
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@ not either.
 
 proven.json holds a digest for each case that passed, written by `make prove`. It is another as soon as the graph, the
 native source written of it, what drives it, the reference, what judges, or a framework's version is another; then the
-case is proven again.
+case is proven again. Left out are the processor, so that each kind of machine does not prove all again, and how
+test_models.py asks: whoever changes its draws or seeds runs `make prove`.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +21,7 @@ from photofinish.values import Contender
 
 FILE = Path(__file__).with_name("proven.json")
 AGAIN = "PHOTOFINISH_PROVE"  # the variable that asks for all proofs, and has what passes written to FILE
-PROPERTY = "proven"  # by which a worker of the tests tells what passed: a case and its digest
+PROPERTY = "proven"  # by which a worker of the tests tells what it tried: a case and its digest
 
 
 def digest(graph: Graph, contender: Contender) -> str:
@@ -37,9 +38,10 @@ def before() -> Mapping[str, str]:
     return dict(json.loads(FILE.read_text())) if FILE.exists() else {}
 
 
-def keep(passed: Mapping[str, str]) -> None:
-    """Writes what passed beside what did before."""
-    FILE.write_text(json.dumps(dict(sorted({**before(), **passed}.items())), indent=0) + "\n")
+def keep(passed: Mapping[str, str], failed: Iterable[str] = ()) -> None:
+    """Writes what passed beside what did before, but for the cases that failed."""
+    known = {case: each for case, each in {**before(), **passed}.items() if case not in set(failed)}
+    FILE.write_text(json.dumps(dict(sorted(known.items())), indent=0) + "\n")
 
 
 @lru_cache(maxsize=None)

@@ -26,7 +26,8 @@ def test_the_digest_hangs_on_what_judges_and_on_what_a_framework_brings(monkeypa
     assert len({today, other_keras, proven.digest(GRAPH, GRAPHED)}) == 3
 
 
-def test_what_passes_is_kept_beside_what_passed_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_passes_is_kept_beside_what_did_before_and_what_fails_is_not(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(proven, "FILE", tmp_path / "proven.json")
     proven.before.cache_clear()
     try:
@@ -35,5 +36,8 @@ def test_what_passes_is_kept_beside_what_passed_before(monkeypatch: pytest.Monke
         proven.keep({"b": "3"})
         proven.before.cache_clear()
         assert proven.before() == {"a": "1", "b": "3"}
+        proven.keep({}, failed=["a"])
+        proven.before.cache_clear()
+        assert proven.before() == {"b": "3"}
     finally:
         proven.before.cache_clear()

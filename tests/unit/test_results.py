@@ -36,6 +36,10 @@ DECIDED = [row for row in json.loads((STUDIES / "claims.json").read_text())
            if row["study"] and row["judgement"] in ("CONFIRMED", "REFUTED", "MIXED")]
 
 
+def test_there_are_judgements() -> None:
+    assert DECIDED
+
+
 @pytest.mark.parametrize("row", DECIDED, ids=[row["id"] for row in DECIDED])
 def test_a_committed_judgement_is_what_the_committed_races_say(row: dict[str, Any]) -> None:
     (claim,) = claims.chosen([row["id"]], "small")
