@@ -13,7 +13,9 @@ import factories
 from photofinish.cli.present import _FORMATS
 from photofinish.outcome import LinkSweep
 from photofinish.render import html
+from photofinish.render.document import Table
 from photofinish.reports import json as reports_json
+from photofinish.reports import links
 from photofinish.runner.session import judged
 from photofinish.stats.communication import Line, Model, linked
 from photofinish.values import Link, Race, Trace, TracedStep
@@ -71,6 +73,14 @@ def test_the_break_even_is_where_the_lines_cross() -> None:
 def test_lines_that_do_not_cross_have_no_break_even(law: Law, slow: str | None, shown: bool) -> None:
     (found,) = Model(races({PLAIN: LAWS[PLAIN], HALF: law})).crossings()
     assert found.shown is shown and (slow is None or (found.rate is None and found.slow == slow))
+
+
+def test_the_table_names_both_of_two_that_do_not_cross() -> None:
+    of = races({PLAIN: LAWS[PLAIN], HALF: lambda rate: 0.05 + 7e7 / rate})
+    (section,) = (each for each in links.document([judged(each) for each in of]).sections if each.name == "break_even")
+    (table,) = (each for each in section.blocks if isinstance(each, Table))
+    ((slow, than, rate, words, _),) = table.rows
+    assert (slow.text, than.text, rate, words) == (HALF, PLAIN, None, "they do not cross")
 
 
 def test_an_interval_that_does_not_end_is_open() -> None:

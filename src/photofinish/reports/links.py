@@ -146,13 +146,13 @@ def _bytes(bits: Estimate) -> Estimate:
 
 
 def _crossings(model: Model) -> Section:
-    columns = (Column("Faster over slow links", "contender"), Column("Over fast ones", "contender"),
+    columns = (Column("Faster over slow links", "contender"), Column("Than", "contender"),
                Column(f"Equal at ({PREDICTION})", "speed"), Column("95 % interval"), Column("Among the rates raced"))
     rows: list[tuple[Cell, ...]] = []
     for each in model.crossings():
         at = (None, "they do not cross" if each.shown else "not shown", None) if each.rate is None else (
             each.rate.value, _range(each.rate), "yes" if each.raced else "no")
-        rows.append((contender(each.slow), contender(each.fast if each.rate else each.slow), *at))
+        rows.append((contender(each.slow), contender(each.fast), *at))
     return Section("break_even", "Break-even", (Table("break_even", columns, tuple(rows)),) if rows else ())
 
 
