@@ -41,7 +41,7 @@ lint: .make/dev  ## style, types, who may import whom, and Python 3.6 in the roo
 bench: .make/dev .make/compiler  ## what the referee itself costs, measured interleaved
 	$(BIN)/python -m benchmarks
 
-certify: .make/dev .make/compiler  ## every model at full size, ten reduced in every framework; resumes where it stopped
+certify: .make/dev .make/compiler  ## every model at full depth, on the smallest images it takes; ten reduced in every framework; resumes where it stopped
 	$(BIN)/python -m benchmarks.certify
 	$(BIN)/python -m benchmarks.certify --reduced
 
@@ -52,7 +52,7 @@ system: .make/system  ## what pip cannot install: C++ compilers, a browser for t
 lock: .make/dev  ## resolve pyproject.toml into constraints.txt
 	$(BIN)/python tools/lock.py
 
-docs: .make/dev  ## write the generated pages of docs/reference: commands, models, layers
+docs: .make/dev  ## write the generated pages of docs/reference: commands, models, layers, measures
 	$(BIN)/python tools/reference.py
 
 clean:  ## forget environments, caches and build output; stored races are kept

@@ -36,10 +36,13 @@ Row = dict[str, Any]
 
 
 @lru_cache(maxsize=None)
-def shape_of(model: str) -> tuple[int, ...]:
-    """The first input that a model is certified with: its own if that is smaller."""
+def shape_of(model: str) -> tuple[int, ...] | None:
+    """The first input that a model is certified with: its own if that is smaller; None for single values, which have no
+    size."""
     entry = models.find(model)
     spec = entry.inputs[0][1]
+    if not spec.axes:
+        return None
     if spec.axes != "CHW":
         return tuple(min(size, LENGTH) if axis == "T" else size for axis, size in zip(spec.axes, spec.shape))
     channels, height, width = spec.shape

@@ -27,9 +27,9 @@ def outcome(study: Study, store: Path | str | None = None) -> list[Settled]:
 def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = None, seed: int | None = None,
         listener: Listener | None = None, environments: Sequence[str] = (),
         make_environments: bool | None = None) -> list[Settled]:
-    """Runs what is not settled yet and returns what became of all; `only` keeps races whose title has each of these
-    words. The order is drawn from `seed`, so that no model always runs on the warmed-up machine. Of a race of several
-    days one is run; the others wait for another date.
+    """Runs what is not settled yet, and what could not be raced before, and returns what became of all; `only` keeps
+    races whose title has each of these words. The order is drawn from `seed`, so that no model always runs on the
+    warmed-up machine. Of a race of several days one is run; the others wait for another date.
 
     Raises Interrupted (Ctrl-C): what was settled stays, and running again goes on from there.
     """
@@ -81,7 +81,7 @@ def _due(races: Sequence[Settled]) -> Iterator[PlannedRace]:
         result.race.created.startswith(today) for result in each.results)}
     for each in races:
         race = replace(each.planned, day=None)
-        if each.pending and (each.planned.day is None or race not in taken):
+        if (each.pending or each.refused) and (each.planned.day is None or race not in taken):
             taken.add(race)
             yield each.planned
 

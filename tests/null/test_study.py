@@ -13,12 +13,13 @@ import jsonschema
 import pytest
 from benchmarks.study_kills import cells, killed, sessions
 
-from photofinish import api, study, study_run
+from photofinish import api, models, study, study_run
 from photofinish.errors import UsageError
 from photofinish.render import markdown
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document, plan
-from photofinish.values import Progress
+from photofinish.runner.arrange import training_source
+from photofinish.values import WHOLE, Progress
 
 TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FILE = f'''[study]
@@ -154,6 +155,30 @@ def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None
     found = study.read(path, "small")
     settled = study_run.run(found, only=["inference"], store=tmp_path / "store")
     assert "sgdd" in settled[1].reason and not settled[1].pending
+
+
+def test_what_could_not_be_raced_is_tried_again(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise UsageError("not today")
+
+    found, store = study.read(file, "small"), tmp_path / "store"
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "race", refuse)
+        first = study_run.run(found, store=store)
+    assert [each.reason for each in first] == ["not today", "not today", "it takes long to certify"]
+    again = study_run.run(found, store=store)
+    assert [bool(each.results) for each in again] == [True, True, False] and not again[0].reason
+
+
+@pytest.mark.parametrize("scale", ["", "small"])
+@pytest.mark.parametrize("name", study.builtin())
+def test_the_races_of_a_study_that_ships_can_be_made(name: str, scale: str) -> None:
+    planned = study.find(name, scale).to_run()
+    for data, model, shape, classes in {(each.data, each.model, each.shape, each.classes) for each in planned
+                                        if each.tasks[0] in WHOLE}:
+        assert training_source(data, model, shape, classes).axes
+    for model, shape, classes in {(each.model, each.shape, each.classes) for each in planned}:
+        assert models.find(model).graph(shape, classes).nodes
 
 
 def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Path, tmp_path: Path) -> None:

@@ -36,6 +36,19 @@ def test_faster_is_confirmed_only_if_no_race_speaks_against_it(ratios: tuple[flo
     assert len(found.speaking_for) + len(found.speaking_against) == len(ratios)
 
 
+def test_against_several_each_of_them_counts() -> None:
+    of_others = judge(replace(claim("faster"), asks={**claim("faster").asks, "b": [PAIR[1], "jax:jit"]}),
+                      [settled(1.3)])
+    assert of_others.speaking_for == (f"{settled(1.3).planned.title}, against {PAIR[1]}",)
+
+
+def test_a_judgement_says_how_many_races_it_does_not_know_yet() -> None:
+    waiting = Settled(PlannedRace("training", "vgg16", ("train",), PAIR))
+    found = judge(claim("faster"), [settled(1.3), waiting])
+    assert found.word == "CONFIRMED" and found.why.endswith("; 1 of its 2 races are still to be run")
+    assert "still" not in judge(claim("faster"), [settled(1.3)]).why
+
+
 def test_depends_needs_both_ways_and_one_ratio_refuted() -> None:
     both = judge(claim("depends"), [settled(1.3), settled(0.8, "vgg16")])
     assert both.word == "CONFIRMED" and "p = " in both.why
@@ -285,7 +298,8 @@ def test_every_test_names_a_study_and_contenders_of_it() -> None:
     for each in claims.ledger():
         if each.study:
             races = study.find(each.study).races
-            wanted = {each.asks[key] for key in ("a", "b", "contender") if key in each.asks}
+            named = [each.asks[key] for key in ("a", "b", "contender") if key in each.asks]
+            wanted = {name for found in named for name in (found if isinstance(found, list) else [found])}
             wanted |= set(each.asks.get("contenders", ()))
             groups = each.asks.get("groups", {planned.group for planned in races})
             assert set(groups) <= {planned.group for planned in races}

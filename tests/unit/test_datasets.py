@@ -15,8 +15,8 @@ from photofinish.models import Preparation
 from photofinish.models import find as find_model
 
 
-def net(shape: tuple[int, ...]) -> Graph:
-    return find_model("digits_cnn").graph(shape)
+def net(shape: tuple[int, ...], classes: int | None = None) -> Graph:
+    return find_model("digits_cnn").graph(shape, classes)
 
 
 def test_digits_are_whole_standardised_and_always_the_same() -> None:
@@ -34,6 +34,14 @@ def test_patterns_are_the_same_task_at_every_size() -> None:
     assert large.train.inputs.shape == (50, 3, 16, 24)
     assert np.array_equal(small.train.labels, large.train.labels)
     np.testing.assert_allclose(large.train.inputs[:, 1, ::2, ::3], small.train.inputs[:, 0], atol=1e-5)
+
+
+def test_there_are_as_many_kinds_of_patterns_as_the_model_tells_apart() -> None:
+    for classes in (2, 10):
+        found = find("patterns:40").read(net((1, 8, 8), classes), Preparation())
+        assert found.classes == classes and set(found.train.labels) <= set(range(classes))
+        assert len(set(found.train.labels)) > classes / 2
+    assert find("patterns").fewest == 2
 
 
 def test_every_epoch_has_an_order_of_its_own() -> None:

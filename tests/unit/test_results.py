@@ -2,14 +2,17 @@
 judgements of today's ledger and studies."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.certify import FULL, LEGACY, REDUCED, Ledger, Row, settled
+from benchmarks.certify import FULL, LEGACY, REDUCED, Ledger, Row, all_models, settled
 
-from photofinish import claims, study, study_run
+from photofinish import claims, models, study, study_run
+from photofinish.render import markdown
 from photofinish.reports import claims as report
+from photofinish.reports import study as of_study
 
 LEDGERS = [Ledger(path) for path in (FULL, REDUCED, LEGACY)]
 ROWS = [(ledger, row) for ledger in LEDGERS for row in ledger.rows()]
@@ -31,6 +34,10 @@ def test_there_are_certificates() -> None:
     assert LEDGERS[0].rows()
 
 
+def test_every_model_has_a_size_to_be_certified_at() -> None:
+    assert sorted(all_models()) == sorted(models.all_models())
+
+
 STUDIES = Path("docs/results/studies")
 DECIDED = [row for row in json.loads((STUDIES / "claims.json").read_text())
            if row["study"] and row["judgement"] in ("CONFIRMED", "REFUTED", "MIXED")]
@@ -38,6 +45,12 @@ DECIDED = [row for row in json.loads((STUDIES / "claims.json").read_text())
 
 def test_there_are_judgements() -> None:
     assert DECIDED
+
+
+def test_the_report_of_a_study_of_whole_trainings_says_who_ends_how_accurate() -> None:
+    found = study.find("simmons-2019", "small")
+    shown = markdown.render([of_study.document(found, study_run.outcome(found, STUDIES))])
+    assert len(re.findall(r"patterns.*torch:eager.*tensorflow:graph.*EQUIVALENT", shown)) == 1
 
 
 @pytest.mark.parametrize("row", DECIDED, ids=[row["id"] for row in DECIDED])

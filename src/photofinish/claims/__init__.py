@@ -44,7 +44,10 @@ def chosen(names: Sequence[str], scale: str = "") -> list[Claim]:
 def judge(claim: Claim, settled: Sequence[Settled] = (), seen: Sequence[Observation] = ()) -> Judgement:
     """What the races of the claim's study, or what its programs have seen, say to it."""
     if claim.test in races.TESTS:
-        return races.TESTS[claim.test](claim, evidence.about(claim, settled))
+        of_it = evidence.about(claim, settled)
+        found, left = races.TESTS[claim.test](claim, of_it), sum(each.pending for each in of_it)
+        more = f"; {left} of its {len(of_it)} races are still to be run" if left and found.word != "NOT YET RUN" else ""
+        return replace(found, why=found.why + more)
     if claim.test in programs.OBSERVERS:
         return programs.judged(claim, seen)
     return Judgement(claim, "NOT TESTABLE HERE", claim.asks["reason"])

@@ -32,9 +32,12 @@ def margin_of(races: Sequence[Settled]) -> float:
 
 
 def samples(claim: Claim, races: Sequence[Settled], measured: Measure = differences) -> list[tuple[np.ndarray, str]]:
-    """Differences of the claim's pair, of each race that is certified and has two launches, and its title."""
-    a, b = claim.asks["a"], claim.asks["b"]
-    pairs = [(measured(result.race, a, b), title) for title, result in comparable(races)
+    """Differences of the claim's pair, or of a and each of several, of each race that is certified and has two
+    launches, and its title."""
+    a, others = claim.asks["a"], claim.asks["b"]
+    several = isinstance(others, list)
+    pairs = [(measured(result.race, a, b), f"{title}, against {b}" if several else title)
+             for title, result in comparable(races) for b in (others if several else [others])
              if {a, b} <= set(result.race.contenders)]
     return [(values, title) for values, title in pairs if len(values) > 1]
 

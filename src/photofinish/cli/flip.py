@@ -25,7 +25,8 @@ no ranking to reverse, 130 interrupted.""")
 @click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=LEVEL",
               help="A setting to try of each contender that has it; may be given several times. Default: every other "
-                   "level of the options that frameworks list, their other modes of the same precision, threads=1.")
+                   "level of the options that frameworks list, their other modes of the same precision that do not "
+                   "compile for minutes, threads=1, allocator=default.")
 @click.option("--batches", type=options.Batches(), default=(), metavar="LIST",
               help="Search the batches between the ends of this, 1..64 say, for the nearest that reverses the ranking.")
 @click.option("--shapes", type=options.InputShape(), multiple=True, metavar="SIZE",

@@ -188,7 +188,8 @@ latency = click.option("--latency", type=Duration(), metavar="TIME",
                             "highest throughput that is shown to.")
 share = click.option("--share", type=Share(), default="90%", show_default=True, metavar="SHARE",
                      help="How many of the steps should keep --latency.")
-device = click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu or cuda.")
+device = click.option("--device", default="cpu", show_default=True, metavar="NAME",
+                      help="cpu or cuda (cuda: never run).")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",
                      help="Where results are kept. Default: .photofinish in the current folder.")
@@ -199,8 +200,8 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see 
 
 environments = together(
     click.option("--env", "environments", multiple=True, metavar="NAME=PATH",
-                 help="Run a framework (torch, or torch@2.8.0) in an environment of yours: a virtual environment, a "
-                      "conda prefix or a Python. May be given several times."),
+                 help="Run a framework (torch, or torch@2.8.0) or one contender (torch:eager) in an environment of "
+                      "yours: a virtual environment, a conda prefix or a Python. May be given several times."),
     click.option("--no-env", "make_environments", flag_value=False, default=None,
                  help="Make no environment for a framework that this Python lacks (the same as "
                       "PHOTOFINISH_ENVIRONMENTS=never)."))
@@ -212,8 +213,8 @@ case_or_largest = together(
     shape, classes, device, threads, memory_limit)
 link = click.option("--link", type=LinkType(), metavar="SPEED",
                     help="Put the processes of each contender that is several on hosts of their own, joined by links "
-                         "of this speed each way: 100mbit, 1gbit, with a delay 100mbit+5ms. They are namespaces of the "
-                         "network of this machine, which take root.")
+                         "of this speed each way: 100mbit, 1gbit, with a delay 100mbit+5ms (never raced over). They "
+                         "are namespaces of the network of this machine, which take root.")
 hosts = click.option("--hosts", callback=lambda _ctx, _param, text: tuple(filter(None, (text or "").split(","))),
                      metavar="LIST",
                      help="Run the processes of each contender that is several on these machines, one on each, reached "

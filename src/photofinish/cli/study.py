@@ -65,7 +65,8 @@ Examples:
   photofinish study run ./mine.toml --html mine.html""")
 @click.argument("study")
 @scale
-@click.option("--dry-run", is_flag=True, help="Say what would be run, what is left out and why, and how long it takes.")
+@click.option("--dry-run", is_flag=True,
+              help="Say what would be run, what is left out and why, and what the budgets come to.")
 @click.option("--only", multiple=True, metavar="WORD", help="Only races that have this word in their title or group.")
 @click.option("--seed", type=int, metavar="N", help="Draw the order of the races from this seed. Default: a new one.")
 @options.environments

@@ -60,18 +60,19 @@ def digits() -> DataSet:
                    source="UCI Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998), from scikit-learn")
 
 
-def patterns(shape: Shape, train: int = 4096, validation: int = 1024) -> DataSet:
-    """A task that does not saturate: ten classes of two random grey patterns each, shifted at random, in noise. They
-    are drawn on a grid of 8x8 and enlarged to `shape` (C, H, W), so every size is equally hard."""
+def patterns(shape: Shape, train: int = 4096, validation: int = 1024, classes: int = CLASSES) -> DataSet:
+    """A task that does not saturate: ten classes (or fewer) of two random grey patterns each, shifted at random, in
+    noise. They are drawn on a grid of 8x8 and enlarged to `shape` (C, H, W), so every size is equally hard."""
     templates = stream(0, "templates of patterns").standard_normal((CLASSES, VARIANTS, GRID, GRID))
-    drawn = [_draw_patterns(templates, count, shape, name) for count, name in ((train, "train"), (validation, "held"))]
-    return DataSet("patterns", *standardised(*drawn), classes=CLASSES, target=0.75,
+    drawn = [_draw_patterns(templates[:classes], count, shape, name)
+             for count, name in ((train, "train"), (validation, "held"))]
+    return DataSet("patterns", *standardised(*drawn), classes=classes, target=0.75,
                    source="drawn from a seed: shifted patterns in noise")
 
 
 def _draw_patterns(templates: np.ndarray, count: int, shape: Shape, name: str) -> Samples:
     generator = stream(0, "patterns " + name)
-    labels = generator.randint(0, CLASSES, count)
+    labels = generator.randint(0, len(templates), count)
     chosen = templates[labels, generator.randint(0, VARIANTS, count)]
     moved = generator.randint(-SHIFT, SHIFT + 1, (2, count, 1)) + np.arange(GRID)
     rows, columns = moved % GRID

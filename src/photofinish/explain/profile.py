@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -77,7 +77,9 @@ def _mean(counts: Sequence[int | None]) -> float | None:
 
 
 def _share(seen: Sequence[Profile], place: str) -> Estimate | None:
+    """Its interval ends where shares do."""
     if any(place in each.hidden for each in seen):
         return None
-    return mean_interval(np.array([sum(step.where[place] for step in each.profiled)
-                                   / sum(step.seconds for step in each.profiled) for each in seen]))
+    found = mean_interval(np.array([sum(step.where[place] for step in each.profiled)
+                                    / sum(step.seconds for step in each.profiled) for each in seen]))
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photofinish.data.sets import DataSet, Samples, digits, patterns, standardised
+from photofinish.data.sets import CLASSES, DataSet, Samples, digits, patterns, standardised
 from photofinish.errors import UsageError, unknown
 from photofinish.files import images, texts
 from photofinish.graph import Graph
@@ -24,14 +24,16 @@ _MAGIC = {3: 2051, 1: 2049}  # what an idx file of bytes with so many axes begin
 @dataclass(frozen=True)
 class Source:
     """A data set that is there but not read yet. `shape` is that of a sample and `classes` how many there are, None
-    where that is the model's to say; `axes` are those of a sample, "CHW" or "T". `read` takes the model and its
-    preparation of pictures. Raises UsageError."""
+    where that is the model's to say; of what is drawn there are as many as a model tells apart, if it is `fewest` or
+    more. `axes` are those of a sample, "CHW" or "T". `read` takes the model and its preparation of pictures. Raises
+    UsageError."""
 
     name: str
     shape: Shape | None
     classes: int | None
     read: Callable[[Graph, Preparation], DataSet]
     axes: str = "CHW"
+    fewest: int | None = None
 
 
 def is_text(text: str) -> bool:
@@ -47,7 +49,7 @@ def find(text: str) -> Source:
     name, _, folder = text.partition(":")
     if name == "patterns" and folder.isdecimal() and int(folder):
         count = int(folder)
-        return Source(text, None, 10, lambda graph, _: patterns(_shape(graph), count, max(1, count // 4)))
+        return _patterns(text, train=count, validation=max(1, count // 4))
     if name in BUILT_IN:
         if folder:
             raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}")
@@ -67,9 +69,17 @@ def _shape(graph: Graph) -> Shape:
     return graph.inputs[0][1].shape
 
 
+def _patterns(name: str, **counts: int) -> Source:
+    """So many to train on and so many to be judged on, or as many as usual."""
+    def read(graph: Graph, preparation: Preparation) -> DataSet:
+        told_apart = min(CLASSES, graph.spec(graph.outputs[0]).size("C"))
+        return patterns(_shape(graph), classes=told_apart, **counts)
+    return Source(name, None, CLASSES, read, fewest=2)
+
+
 BUILT_IN = {
     "digits": Source("digits", (1, 8, 8), 10, lambda graph, preparation: digits()),
-    "patterns": Source("patterns", None, 10, lambda graph, preparation: patterns(_shape(graph))),
+    "patterns": _patterns("patterns"),
 }
 
 

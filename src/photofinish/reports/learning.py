@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 
 from photofinish.render.document import (
@@ -119,6 +119,20 @@ def _agreements(found: tuple[Agreement, ...]) -> Table:
     rows = tuple((contender(each.a), contender(each.b), _difference(each), each.verdict, each.launches, each.reason)
                  for each in found)
     return Table("agreement", columns, rows, "Of validation samples after the last epoch, paired by launch.")
+
+
+def ends(trained: Sequence[tuple[str, Result]]) -> Iterator[Table]:
+    """How accurate each pair ends, of several races of whole trainings by their names."""
+    columns = (Column("Training"), Column("a", "contender"), Column("Right", "accuracy"), Column("b", "contender"),
+               Column("Right", "accuracy"), Column("a less b", "accuracy"), Column("a is"))
+    rows = []
+    for title, result in trained:
+        right = {name: fmean(each.values()) for name, each in final_accuracies(result.race).items() if each}
+        rows += [(title, contender(each.a), right[each.a], contender(each.b), right[each.b], _difference(each),
+                  each.verdict) for each in agreements(result.race)]
+    if rows:
+        yield Table("ends", columns, tuple(rows), "Validation samples given the right class after the last epoch: means "
+                                                  "over trainings, and their difference, paired by launch.")
 
 
 def _guesses(found: tuple[Agreement, ...]) -> Table:

@@ -26,7 +26,7 @@ from photofinish.render.document import (
     Table,
 )
 from photofinish.render.quantities import TIMES
-from photofinish.reports import costs, verdict
+from photofinish.reports import costs, learning, verdict
 from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
@@ -127,6 +127,9 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield from _map(task, able, published)
         yield from _comes_to(task, able, published)
         yield from _agreement(task, able, published)
+        if task == "fit":
+            yield from learning.ends([(each.planned.title, result) for each in able
+                                      if (result := _of(each, task)) is not None])
         yield from _busy(task, able)
         yield from _kernels(task, able)
     if able:
@@ -151,7 +154,8 @@ def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Ite
     cells = {(each.planned.model, _size(each.planned)): _tile(_of(each, task), published) for each in rows}
     yield Table("map", (Column("Model", "code"), *(Column(size) for size in sizes)),
                 tuple((model, *(cells.get((model, size)) for size in sizes)) for model in models),
-                "How many times as long the slower takes, in the colour of the faster; = equivalent, ? undecided.")
+                "How many times as long the slower takes, each race judged by itself, in the colour of the faster; = "
+                "equivalent, ? undecided.")
 
 
 def _size(planned: PlannedRace) -> str:

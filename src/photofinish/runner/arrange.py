@@ -244,7 +244,7 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
                          "name another with --data")
     if shape and source.shape and shape != source.shape:
         raise UsageError(f"{source.name} has samples of {'x'.join(map(str, source.shape))}", "leave --input out")
-    if classes and source.classes and classes < source.classes:
+    if classes and source.classes and classes < (source.fewest or source.classes):
         raise UsageError(f"{source.name} has {source.classes} classes", "leave --classes out")
     return source
 

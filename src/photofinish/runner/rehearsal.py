@@ -19,6 +19,7 @@ from photofinish.stats.steady import steady
 from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Resize, WarmUp
 
 STEADY_STEPS = 2  # beside which memory is looked at, when nothing is compiled any more
+REFERENCE = 120  # bytes for each parameter: what the float64 reference was seen to take of a model of many (VGG-19)
 SEEN = 0.1  # seconds from which the CPU time of others can be told: it is counted in hundredths
 
 
@@ -90,6 +91,7 @@ class Rehearsal:
         if self.notary is not None and known is None:
             self.unproven.append(entry.name)
             waiting = sum(self.course.peaks.get(name, 0) for name in self.workers)
+            waiting += REFERENCE * self.course.graph.parameter_count  # which is computed beside them
             linked = entry.processes > 1 and self.course.hosts  # proofs take many steps, and say nothing of links
             if not linked and (self.course.room is None or waiting <= self.course.room):
                 return

@@ -143,6 +143,11 @@ class Settled:
     def pending(self) -> bool:
         return not self.results and not self.reason
 
+    @property
+    def refused(self) -> bool:
+        """Whether it was tried and could not be raced: what was in the way may be gone."""
+        return bool(self.reason) and not self.planned.skip
+
 
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
