@@ -131,8 +131,8 @@ def ends(trained: Sequence[tuple[str, Result]]) -> Iterator[Table]:
         rows += [(title, contender(each.a), right[each.a], contender(each.b), right[each.b], _difference(each),
                   each.verdict) for each in agreements(result.race)]
     if rows:
-        yield Table("ends", columns, tuple(rows), "Validation samples given the right class after the last epoch: means "
-                                                  "over trainings, and their difference, paired by launch.")
+        yield Table("ends", columns, tuple(rows), "Validation samples given the right class after the last epoch: "
+                                                  "means over trainings, and their difference, paired by launch.")
 
 
 def _guesses(found: tuple[Agreement, ...]) -> Table:
