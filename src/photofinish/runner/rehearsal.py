@@ -19,7 +19,7 @@ from photofinish.stats.steady import steady
 from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Resize, WarmUp
 
 STEADY_STEPS = 2  # beside which memory is looked at, when nothing is compiled any more
-REFERENCE = 120  # bytes for each parameter: what the float64 reference was seen to take of a model of many (VGG-19)
+REFERENCE = 120  # bytes of a parameter that the reference may take: with some 100 left, VGG-19's was killed for memory
 SEEN = 0.1  # seconds from which the CPU time of others can be told: it is counted in hundredths
 
 
