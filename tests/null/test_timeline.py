@@ -35,21 +35,21 @@ def last(versions: Sequence[Dated], racing: Races) -> Search:
     return list(timeline_run.search(versions, racing))[-1]
 
 
-def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(store: Path) -> None:
+def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(tmp_path: Path) -> None:
     versions, seen = scripted(), []
 
     def stop(progress: Progress) -> None:
         if seen and progress.stage == "block":  # of the second race
             raise KeyboardInterrupt
     with pytest.raises(api.Interrupted):
-        for search in timeline_run.search(versions, races(store, listener=stop)):
+        for search in timeline_run.search(versions, races(tmp_path, listener=stop)):
             seen.append(search)
     assert [each.outcome for each in seen] == [SEARCHING]
-    found = last(versions, races(store))
+    found = last(versions, races(tmp_path))
     assert found.outcome == FOUND and [each.version for each in found.bracket] == ["1.1", "2.0"]
     assert found.ends == seen[0].ends  # not raced again
     assert found.change is not None and found.change.ratio == pytest.approx(0.0130 / 0.0101, rel=0.01)
-    again = last(versions, races(store, listener=stop))
+    again = last(versions, races(tmp_path, listener=stop))
     assert again == found
 
 
