@@ -81,7 +81,7 @@ def _due(races: Sequence[Settled]) -> Iterator[PlannedRace]:
         result.race.created.startswith(today) for result in each.results)}
     for each in races:
         race = replace(each.planned, day=None)
-        if (each.pending or each.refused) and (each.planned.day is None or race not in taken):
+        if each.due and (each.planned.day is None or race not in taken):
             taken.add(race)
             yield each.planned
 

@@ -166,6 +166,7 @@ def test_what_could_not_be_raced_is_tried_again(file: Path, tmp_path: Path, monk
         patch.setattr(api, "race", refuse)
         first = study_run.run(found, store=store)
     assert [each.reason for each in first] == ["not today", "not today", "it takes long to certify"]
+    assert "to be tried again: not today" in markdown.render([plan(found, first)])
     again = study_run.run(found, store=store)
     assert [bool(each.results) for each in again] == [True, True, False] and not again[0].reason
 

@@ -45,7 +45,7 @@ def test_against_several_each_of_them_counts() -> None:
 def test_a_judgement_says_how_many_races_it_does_not_know_yet() -> None:
     waiting = Settled(PlannedRace("training", "vgg16", ("train",), PAIR))
     found = judge(claim("faster"), [settled(1.3), waiting])
-    assert found.word == "CONFIRMED" and found.why.endswith("; 1 of its 2 races are still to be run")
+    assert found.word == "CONFIRMED" and found.why.endswith("; 1 of its 2 races is still to be run")
     assert "still" not in judge(claim("faster"), [settled(1.3)]).why
 
 

@@ -46,8 +46,10 @@ def judge(claim: Claim, settled: Sequence[Settled] = (), seen: Sequence[Observat
     if claim.test in races.TESTS:
         of_it = evidence.about(claim, settled)
         found, left = races.TESTS[claim.test](claim, of_it), sum(each.pending for each in of_it)
-        more = f"; {left} of its {len(of_it)} races are still to be run" if left and found.word != "NOT YET RUN" else ""
-        return replace(found, why=found.why + more)
+        if left and found.word != "NOT YET RUN":
+            are = "is" if left == 1 else "are"
+            found = replace(found, why=f"{found.why}; {left} of its {len(of_it)} races {are} still to be run")
+        return found
     if claim.test in programs.OBSERVERS:
         return programs.judged(claim, seen)
     return Judgement(claim, "NOT TESTABLE HERE", claim.asks["reason"])

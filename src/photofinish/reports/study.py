@@ -59,21 +59,23 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
 
 def plan(study: Study, races: Sequence[Settled]) -> Document:
     """What would be run, what is left out and why, and how long it would take."""
-    pending = [each.planned for each in races if each.pending]
-    seconds = sum(each.budget for each in pending)
+    due = [each.planned for each in races if each.due]
+    skipped = [each for each in races if each.planned.skip]
+    seconds = sum(each.budget for each in due)
     told: list[Block] = [Paragraph((study.question,)), *_source(study), Facts((
         ("races", len(races)), ("done", sum(bool(each.results) for each in races)),
-        ("left out", sum(bool(each.reason) for each in races)), ("to run", len(pending))))]
+        ("left out", len(skipped)), ("to run", len(due))))]
     told.append(Paragraph((
         "The budgets come to ", Quantity(seconds, "duration"), ". On top comes what proves the contenders, once for "
         "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
             (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
-            if any(each.batch == MAX for each in pending) else ()), ".")))
+            if any(each.batch == MAX for each in due) else ()), ".")))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
-    rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders), _state(each))
-                 for each in races if not each.reason)
+    rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders),
+                  f"to be tried again: {each.reason}" if each.refused else _state(each))
+                 for each in races if not each.planned.skip)
     return Document(_title(study), "what would be run", study.title, (study.question,), (),
-                    (Section("plan", "", (*told, Table("plan", columns, rows), *_left_out(races))),))
+                    (Section("plan", "", (*told, Table("plan", columns, rows), *_left_out(skipped))),))
 
 
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:

@@ -148,6 +148,10 @@ class Settled:
         """Whether it was tried and could not be raced: what was in the way may be gone."""
         return bool(self.reason) and not self.planned.skip
 
+    @property
+    def due(self) -> bool:
+        return self.pending or self.refused
+
 
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
