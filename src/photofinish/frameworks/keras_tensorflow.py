@@ -19,6 +19,19 @@
 # ]
 # "mode=jit" = ["model.compile(..., jit_compile=True)"]
 # "mode=nojit" = ["model.compile(..., jit_compile=False)"]
+# [[tool.photofinish.recipes]]
+# version = "<2.3"
+# python = ">=3.6,<3.7"
+# dependencies = [
+#     "keras==2.2.4", "tensorflow==1.12.0", "numpy<1.17", "scipy<1.6", "h5py<3", "protobuf<3.20", "termcolor<1.2",
+#     "setuptools<60",
+# ]
+# download = "150 MB"
+# disk = "600 MB"
+# modes = ["keras"]
+# driver = "_keras.own_session"
+# layers = "_keras.keras2"
+# hazards = "the wheels of TensorFlow 1.12 know AVX, but no AVX2, FMA or AVX-512"
 # ///
 """Keras 3 on TensorFlow, by Keras' own trainer: a tf.function without XLA (nojit) or compiled by it (jit).
 

@@ -161,8 +161,9 @@ class SessionContestant(KerasContestant):
         if self.setup.mode == "keras":
             targets = dict(zip((name for name, _ in self.graph.targets), labels))
             terms = {term.prediction: term.target for term in self.graph.losses}
-            labels = tuple(np.asarray(targets[terms[name]], np.float32)[:, None] for name in names)
-            labels += tuple(np.ones(self.batch, np.float32) for _ in names)
+            judged = [terms[name] for name in names if name in terms]
+            labels = tuple(np.asarray(targets[each], np.float32)[:, None] for each in judged)
+            labels += tuple(np.ones(self.batch, np.float32) for _ in judged)
         loss, outputs, gradients = self.differentiated(*batch[:count], *labels, True)
         return loss, dict(zip(names, outputs)), gradients
 
@@ -170,7 +171,7 @@ class SessionContestant(KerasContestant):
         """The placeholders behind the inputs."""
         native = self.native["model"]
         if self.setup.mode == "keras":
-            return [*native.targets, *native.sample_weights]
+            return [each for each in (*native.targets, *native.sample_weights) if each is not None]  # of no loss: None
         return self.native["labels"]  # type: ignore[no-any-return]
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:

@@ -1,14 +1,15 @@
 """Keras 2 code for a graph that runs in sessions of TensorFlow 1: with a step of one's own (mode graph), or by Keras'
 trainer (mode keras)."""
 
-from typing import Dict, List, Optional
+from typing import ClassVar, Dict, List, Optional
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras.keras2 import HELPERS as LAYERS
-from photofinish.frameworks._keras.keras2 import Module2
+from photofinish.frameworks._keras.keras2 import RULES, Module2, Writer2
 from photofinish.frameworks._keras.source import PLAIN, function
+from photofinish.frameworks._keras.use import Rules
 from photofinish.graph import Graph, Loss
 from photofinish.optimizers import SGD, Adam, Optimizer
 
@@ -74,24 +75,53 @@ def smoothed_cross_entropy(labels, logits, smoothing):
     return tf.nn.softmax_cross_entropy_with_logits_v2(labels=wanted, logits=logits)
 ''',
 }
+OWN = {
+    "BatchNormalization": '''
+class BatchNormalization(layers.BatchNormalization):
+    """Running averages move from where they are: those of Keras itself (zero_debias) begin anew with the first batch."""
+
+    def call(self, x, training=None):
+        backend, axes = keras.backend, list(range(keras.backend.ndim(x) - 1))
+        normed, mean, variance = backend.normalize_batch_in_training(x, self.gamma, self.beta, axes, self.epsilon)
+        self.add_update([backend.update(kept, self.momentum * kept + (1 - self.momentum) * now) for kept, now in (
+            (self.moving_mean, mean), (self.moving_variance, variance))], x)
+        return backend.in_train_phase(normed, lambda: backend.batch_normalization(
+            x, self.moving_mean, self.moving_variance, self.beta, self.gamma, epsilon=self.epsilon), training)
+''',
+}
 
 
 class SessionModule(Module2):
-    """`imports` are those of tf.keras, or of Keras."""
+    """With TensorFlow's Keras."""
 
-    def __init__(self, graph: Graph, own_keras: bool) -> None:
-        super().__init__(graph, "")
-        self.imports = (KERAS if own_keras else TF_KERAS) + OTHERS
+    imports = TF_KERAS + OTHERS
 
     def helpers(self) -> Dict[str, str]:
         return {**LAYERS, **HELPERS}
+
+
+class OwnWriter(Writer2):
+    """For Keras itself."""
+
+    rules: ClassVar[Rules] = {**Writer2.rules, layers.BatchNorm: lambda use: [
+        each.replace("layers.", "", 1) for each in RULES[layers.BatchNorm](use)]}
+
+
+class OwnModule(SessionModule):
+    """With Keras itself."""
+
+    imports = KERAS + OTHERS
+    writes = OwnWriter
+
+    def helpers(self) -> Dict[str, str]:
+        return {**super().helpers(), **OWN}
 
 
 def session_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: str = "graph",
                    own_keras: bool = False) -> str:
     """A module with `model` and `infer`, and `train_step` and `loss` unless the optimizer is None or the graph has no
     loss. `own_keras`: Keras itself, not TensorFlow's. Raises Unsupported, naming the layer."""
-    module = SessionModule(graph, own_keras)
+    module = (OwnModule if own_keras else SessionModule)(graph, "")
     write = {"graph": _graph, "keras": _keras}[mode]
     module.parts += write(module, graph, optimizer if graph.losses else None)
     return module.text("A Keras model, run in a session of TensorFlow 1" if mode == "graph" else
@@ -148,14 +178,14 @@ def _keras(module: SessionModule, graph: Graph, optimizer: Optional[Optimizer]) 
     parts, several = [], len(module.wanted) > 1
     if optimizer is not None:
         terms = {term.prediction: term for term in graph.losses}
-        if len(terms) < len(graph.losses) or set(terms) != set(module.wanted):
-            raise Unsupported("Keras' trainer wants one loss for each output")
-        weights = [float(terms[name].weight) for name in module.wanted]
-        losses = ", ".join(_of_keras_loss(terms[name]) for name in module.wanted)
+        if len(terms) < len(graph.losses):
+            raise Unsupported("Keras' trainer takes one loss of an output at most")
+        weights = [float(terms[name].weight) if name in terms else 1.0 for name in module.wanted]
+        losses = ", ".join(_of_keras_loss(terms[name]) if name in terms else "None" for name in module.wanted)
         lines = ["optimizer={},".format(_of_keras(optimizer)), "loss=[{}],".format(losses)]
         lines += ["loss_weights={!r},".format(weights)] if set(weights) != {1.0} else []
         parts += ["model.compile(\n{})\n".format("".join("    {}\n".format(line) for line in lines))]
-        labels = ", ".join(module.writer.variables[terms[name].target] for name in module.wanted)
+        labels = ", ".join(module.writer.variables[terms[name].target] for name in module.wanted if name in terms)
         parts += [function("train_step", module.inputs + module.targets, [
             "return model.train_on_batch({}, [{}]){}".format(module.argument, labels, "[0]" if several else "")])]
     found = "{}.predict_on_batch({})".format(module.inference, module.argument)
