@@ -31,7 +31,7 @@
 # modes = ["keras"]
 # driver = "_keras.own_session"
 # layers = "_keras.keras2"
-# hazards = "the wheels of TensorFlow 1.12 know AVX, but no AVX2, FMA or AVX-512"
+# hazards = "the wheels of TensorFlow 1.12 know AVX, but no AVX2, FMA or AVX-512; two faults of Keras are mended here"
 # ///
 """Keras 3 on TensorFlow, by Keras' own trainer: a tf.function without XLA (nojit) or compiled by it (jit).
 

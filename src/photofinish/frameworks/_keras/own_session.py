@@ -1,6 +1,7 @@
 """Keras 2.2 itself in sessions of TensorFlow 1, by its own trainer. What is written stands in session_source."""
 
 import os
+from typing import Any, Dict
 
 from photofinish.frameworks._keras.session import SessionContestant
 from photofinish.frameworks._keras.session_source import session_source
@@ -24,3 +25,7 @@ class Contestant(SessionContestant):
     own_keras = True
     title = "Keras on TensorFlow"
     modes = ("keras",)
+
+    def facts(self) -> Dict[str, Any]:
+        return dict(super().facts(), mended="gradients are gated (Keras may write a weight that backpropagation still "
+                    "reads); running averages begin at their first values (Keras' begin anew with the first batch)")

@@ -88,6 +88,12 @@ class BatchNormalization(layers.BatchNormalization):
         return backend.in_train_phase(normed, lambda: backend.batch_normalization(
             x, self.moving_mean, self.moving_variance, self.beta, self.gamma, epsilon=self.epsilon), training)
 ''',
+    "gated": '''
+def gated(optimizer):
+    """Every gradient of a layer before any is used: Keras itself may write a weight that backpropagation still reads."""
+    optimizer.get_gradients = lambda loss, weights: tf.gradients(loss, weights, gate_gradients=True)
+    return optimizer
+''',
 }
 
 
@@ -95,6 +101,7 @@ class SessionModule(Module2):
     """With TensorFlow's Keras."""
 
     imports = TF_KERAS + OTHERS
+    trained_by = "{}"  # an optimizer
 
     def helpers(self) -> Dict[str, str]:
         return {**LAYERS, **HELPERS}
@@ -111,6 +118,7 @@ class OwnModule(SessionModule):
     """With Keras itself."""
 
     imports = KERAS + OTHERS
+    trained_by = "gated({})"
     writes = OwnWriter
 
     def helpers(self) -> Dict[str, str]:
@@ -182,7 +190,7 @@ def _keras(module: SessionModule, graph: Graph, optimizer: Optional[Optimizer]) 
             raise Unsupported("Keras' trainer takes one loss of an output at most")
         weights = [float(terms[name].weight) if name in terms else 1.0 for name in module.wanted]
         losses = ", ".join(_of_keras_loss(terms[name]) if name in terms else "None" for name in module.wanted)
-        lines = ["optimizer={},".format(_of_keras(optimizer)), "loss=[{}],".format(losses)]
+        lines = ["optimizer={},".format(module.trained_by.format(_of_keras(optimizer))), "loss=[{}],".format(losses)]
         lines += ["loss_weights={!r},".format(weights)] if set(weights) != {1.0} else []
         parts += ["model.compile(\n{})\n".format("".join("    {}\n".format(line) for line in lines))]
         labels = ", ".join(module.writer.variables[terms[name].target] for name in module.wanted if name in terms)
