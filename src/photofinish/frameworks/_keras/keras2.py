@@ -54,6 +54,12 @@ def _gated(use: Use, kind: str, **options: Any) -> Printed:
                                                               show(use.name))]
 
 
+def _flatten(use: Use) -> Printed:
+    if len(use.spec.axes) == 1:  # Keras 2.2 refuses what is flat already
+        return [use.keras("Activation", "linear")]
+    return KERAS_3[layers.Flatten](use)
+
+
 def _lstm(use: Use) -> Printed:
     if use.layer.double_bias:
         raise Unsupported("{}: an LSTM of Keras 2 has one bias".format(use.name))
@@ -68,8 +74,8 @@ def _local_response_norm(use: Use) -> Printed:
 
 
 _AS_TODAY = (layers.Relu, layers.Sigmoid, layers.Tanh, layers.LeakyRelu, layers.Elu, layers.Dropout,
-             layers.StochasticDepth, layers.RowsToSequence, layers.Add, layers.Multiply, layers.Concat, layers.Flatten,
-             layers.Scale, layers.Pad, layers.Slice, layers.Select, layers.ImageToSequence, layers.BatchNorm,
+             layers.StochasticDepth, layers.RowsToSequence, layers.Add, layers.Multiply, layers.Concat, layers.Scale,
+              layers.Pad, layers.Slice, layers.Select, layers.ImageToSequence, layers.BatchNorm,
              layers.ConvTranspose, layers.Linear, layers.Embedding)
 
 
@@ -82,6 +88,7 @@ def _clip(use: Use) -> Printed:
 RULES: Rules = {kind: KERAS_3[kind] for kind in _AS_TODAY}
 RULES.update({
     layers.Clip: _clip,
+    layers.Flatten: _flatten,
     layers.Swish: lambda use: ["{0} * keras.backend.sigmoid({0})"],
     layers.Conv: _conv,
     layers.SequenceConv: _conv,
@@ -120,7 +127,30 @@ def level(kind: type, version: str) -> Tuple[str, str]:
     return "absent", "nobody has written it for Keras 2"
 
 
-HELPERS = {"bins": pooling.HELPERS["bins"].replace("keras.config", "keras.backend")}
+HELPERS = {
+    "bins": pooling.HELPERS["bins"].replace("keras.config", "keras.backend"),
+    "TiedDense": '''
+class TiedDense(layers.Layer):
+    """A matrix product with the kernel of another layer, or the transposed table of an embedding."""
+
+    def __init__(self, units, source, use_bias=True, **options):
+        super().__init__(**options)
+        self.units, self.source, self.use_bias = units, source, use_bias
+
+    def build(self, shape):
+        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros") if self.use_bias else None
+        super().build(shape)
+
+    def call(self, x):
+        tied = self.source
+        y = keras.backend.dot(x, keras.backend.transpose(tied.embeddings) if isinstance(tied, layers.Embedding)
+                              else tied.kernel)
+        return y if self.bias is None else y + self.bias
+
+    def compute_output_shape(self, shape):
+        return tuple(shape[:-1]) + (self.units,)
+''',
+}
 
 
 class Writer2(Writer):

@@ -5,6 +5,7 @@ from typing import ClassVar, Dict, List, Optional
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
+from photofinish.frameworks._common.channels_last import native_shape
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras.keras2 import HELPERS as LAYERS
 from photofinish.frameworks._keras.keras2 import RULES, Module2, Writer2
@@ -78,7 +79,7 @@ def smoothed_cross_entropy(labels, logits, smoothing):
 OWN = {
     "BatchNormalization": '''
 class BatchNormalization(layers.BatchNormalization):
-    """Running averages move from where they are: those of Keras itself (zero_debias) begin anew with the first batch."""
+    """Running averages go on from where they are: those of Keras itself (zero_debias) begin anew."""
 
     def call(self, x, training=None):
         backend, axes = keras.backend, list(range(keras.backend.ndim(x) - 1))
@@ -90,16 +91,25 @@ class BatchNormalization(layers.BatchNormalization):
 ''',
     "gated": '''
 def gated(optimizer):
-    """Every gradient of a layer before any is used: Keras itself may write a weight that backpropagation still reads."""
+    """Every gradient of a layer before any is used: Keras itself may write a weight that is still read."""
     optimizer.get_gradients = lambda loss, weights: tf.gradients(loss, weights, gate_gradients=True)
     return optimizer
 ''',
 }
 
 
+class SessionWriter(Writer2):
+    """For TensorFlow's Keras, whose Dropout takes no shape that is known in part."""
+
+    rules: ClassVar[Rules] = {**Writer2.rules, layers.StochasticDepth: lambda use: [
+        "keras.backend.in_train_phase(tf.nn.dropout({{0}}, {!r}, [tf.shape({{0}})[0]{}]), {{0}})".format(
+            1 - use.layer.rate, ", 1" * len(use.spec.axes))]}
+
+
 class SessionModule(Module2):
     """With TensorFlow's Keras."""
 
+    writes = SessionWriter
     imports = TF_KERAS + OTHERS
     trained_by = "{}"  # an optimizer
 
@@ -140,7 +150,8 @@ def _graph(module: SessionModule, graph: Graph, optimizer: Optional[Optimizer]) 
     given, parts = ", ".join(module.inputs + module.targets), []
     if graph.losses:
         lines = ["{} = tf.placeholder(tf.{}, {!r}, name={})".format(
-            module.writer.variables[name], spec.dtype, [None, *spec.shape], show(name)) for name, spec in graph.targets]
+            module.writer.variables[name], spec.dtype, [None, *native_shape(spec)], show(name))
+                 for name, spec in graph.targets]
         lines += ["labels = [{}]".format(", ".join(module.targets)),
                   "outputs = dict(zip({!r}, model.outputs))".format(module.wanted),
                   "loss = " + " + ".join(_loss(module, term) for term in graph.losses)]
@@ -183,13 +194,16 @@ def _of_tensorflow(optimizer: Optimizer) -> str:
 
 
 def _keras(module: SessionModule, graph: Graph, optimizer: Optional[Optimizer]) -> List[str]:
+    for name, spec in graph.inputs:
+        if not spec.axes:
+            raise Unsupported("{}: Keras' trainer puts an axis to single values".format(name))
     parts, several = [], len(module.wanted) > 1
     if optimizer is not None:
         terms = {term.prediction: term for term in graph.losses}
         if len(terms) < len(graph.losses):
             raise Unsupported("Keras' trainer takes one loss of an output at most")
         weights = [float(terms[name].weight) if name in terms else 1.0 for name in module.wanted]
-        losses = ", ".join(_of_keras_loss(terms[name]) if name in terms else "None" for name in module.wanted)
+        losses = ", ".join(_of_keras_loss(terms[name], graph) if name in terms else "None" for name in module.wanted)
         lines = ["optimizer={},".format(module.trained_by.format(_of_keras(optimizer))), "loss=[{}],".format(losses)]
         lines += ["loss_weights={!r},".format(weights)] if set(weights) != {1.0} else []
         parts += ["model.compile(\n{})\n".format("".join("    {}\n".format(line) for line in lines))]
@@ -201,11 +215,14 @@ def _keras(module: SessionModule, graph: Graph, optimizer: Optional[Optimizer]) 
         "return " + (found if len(module.inferred) > 1 else "[{}]".format(found))])]
 
 
-def _of_keras_loss(term: Loss) -> str:
+def _of_keras_loss(term: Loss, graph: Graph) -> str:
+    """One for each sample: over what is more, Keras sums in some versions and averages in others."""
     if not isinstance(term.layer, layers.SoftmaxCrossEntropy) or term.layer.label_smoothing or (
             term.layer.ignore is not None):
         raise Unsupported("the loss {} has no form in Keras 2 here".format(type(term.layer).__name__))
-    return "lambda labels, logits: keras.backend.sparse_categorical_crossentropy(labels, logits, from_logits=True)"
+    more = list(range(1, len(graph.spec(term.prediction).axes)))
+    found = "keras.backend.sparse_categorical_crossentropy(labels, logits, from_logits=True)"
+    return "lambda labels, logits: " + ("keras.backend.mean({}, {})".format(found, more) if more else found)
 
 
 def _of_keras(optimizer: Optimizer) -> str:
