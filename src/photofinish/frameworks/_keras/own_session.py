@@ -24,7 +24,7 @@ class Contestant(SessionContestant):
     library = keras
     own_keras = True
     title = "Keras on TensorFlow"
-    modes = ("keras",)
+    modes = ("keras",)  # type: ignore[assignment]
 
     def facts(self) -> Dict[str, Any]:
         return dict(super().facts(), mended="gradients are gated (Keras may write a weight that backpropagation still "

@@ -1,7 +1,7 @@
 """Keras 2 code for a graph that runs in sessions of TensorFlow 1: with a step of one's own (mode graph), or by Keras'
 trainer (mode keras)."""
 
-from typing import ClassVar, Dict, List, Optional
+from typing import ClassVar, Dict, List, Optional, Type
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
@@ -9,7 +9,7 @@ from photofinish.frameworks._common.channels_last import native_shape
 from photofinish.frameworks._common.text import call, show
 from photofinish.frameworks._keras.keras2 import HELPERS as LAYERS
 from photofinish.frameworks._keras.keras2 import RULES, Module2, Writer2
-from photofinish.frameworks._keras.source import PLAIN, function
+from photofinish.frameworks._keras.source import PLAIN, Writer, function
 from photofinish.frameworks._keras.use import Rules
 from photofinish.graph import Graph, Loss
 from photofinish.optimizers import SGD, Adam, Optimizer
@@ -109,7 +109,7 @@ class SessionWriter(Writer2):
 class SessionModule(Module2):
     """With TensorFlow's Keras."""
 
-    writes = SessionWriter
+    writes: ClassVar[Type[Writer]] = SessionWriter
     imports = TF_KERAS + OTHERS
     trained_by = "{}"  # an optimizer
 
