@@ -1,0 +1,52 @@
+"""Elementwise functions and random layers."""
+
+from photofinish import layers
+from photofinish.frameworks._mindspore.native import Native, Rules, cell, plain
+from photofinish.layers import Spec
+
+
+def _clip(layer: layers.Clip, spec: Spec) -> Native:
+    if (layer.low, layer.high) == (0, 6):
+        return Native("ops.relu6({0})")
+    return Native("ops.clamp({0}, %r, %r)" % (layer.low, layer.high))
+
+
+def _elu(layer: layers.Elu, spec: Spec) -> Native:
+    return Native("ops.elu({0})" if layer.alpha == 1 else "elu({0}, %r)" % layer.alpha)
+
+
+RULES: Rules = {
+    layers.Relu: plain("ops.relu({0})"),
+    layers.Clip: _clip,
+    layers.Sigmoid: plain("ops.sigmoid({0})"),
+    layers.Tanh: plain("ops.tanh({0})"),
+    layers.Swish: plain("ops.silu({0})"),
+    layers.LeakyRelu: lambda layer, spec: Native("ops.leaky_relu({0}, %r)" % layer.alpha),
+    layers.Elu: _elu,
+    layers.Gelu: lambda layer, spec: Native('ops.gelu({0}, "%s")' % layer.approximate),
+    layers.Dropout: lambda layer, spec: cell("nn.Dropout", p=layer.rate),
+    layers.StochasticDepth: lambda layer, spec: cell("StochasticDepth", layer.rate),
+}
+
+LOWERED = {layers.StochasticDepth: "nn.Dropout of ones, a product with them: MindSpore ships none"}
+LIMITS = {layers.Elu: "with another alpha than 1 by operations: MindSpore's own takes no other"}
+
+HELPERS = {
+    "elu": '''\
+def elu(x, alpha):
+    return ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0.0)))
+''',
+    "StochasticDepth": '''\
+class StochasticDepth(nn.Cell):
+    """Drops whole samples in training."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.dropout = nn.Dropout(p=rate)
+
+    def construct(self, x):
+        if not self.training:
+            return x
+        return x * self.dropout(ops.ones(x.shape[:1] + (1,) * (x.ndim - 1), x.dtype))
+''',
+}
