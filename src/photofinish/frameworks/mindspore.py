@@ -20,7 +20,7 @@ optimizer included, and of inference.
 """
 
 from functools import reduce
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import mindspore as ms
 import numpy as np
@@ -57,10 +57,19 @@ def conv(image: Any, weight: Any) -> Any:
 PROBES: Dict[str, Callable[..., Any]] = {"matmul": matmul, "multiply": multiply, "conv": conv}
 
 
-def _align(threads: int) -> None:
-    """So many threads for operations, said once in a process."""
-    if not _align.__dict__.setdefault("said", False):
-        ms.device_context.cpu.op_tuning.threads_num(threads)
+class Aligned:
+    """The threads that this process was told: MindSpore takes them once."""
+
+    threads: Optional[int] = None
+
+    @classmethod
+    def to(cls, threads: int) -> None:
+        """Raises Unsupported where it was told another number before."""
+        if cls.threads is None:
+            ms.device_context.cpu.op_tuning.threads_num(threads)
+            cls.threads = threads
+        if cls.threads != threads:
+            raise Unsupported("MindSpore takes the number of threads once in a process: {}".format(cls.threads))
 
 
 class TrainStep(nn.Cell):  # type: ignore[misc]
@@ -143,7 +152,7 @@ class Contestant(Trainer):
         ms.set_seed(setup.seed)
         self.operations: Dict[str, Any] = {}  # the probes that were used, in this mode
         if setup.regime == "matched":
-            _align(setup.threads)
+            Aligned.to(setup.threads)
 
     def facts(self) -> Dict[str, Any]:
         return {"version": ms.__version__, "numpy": np.__version__, "device": ms.get_context("device_target"),

@@ -54,7 +54,7 @@ class NormedAttention(nn.Cell):
 
     def construct(self, query, key, value, mask=None):
         vector = self.scale * self.weight / ops.sqrt(ops.sum(self.weight * self.weight))
-        felt = ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(key + self.bias, 1))
+        felt = tanh(ops.expand_dims(query, 2) + ops.expand_dims(key + self.bias, 1))
         scores = ops.sum(felt * vector, -1)
         if mask is not None:
             scores = ops.masked_fill(scores, ops.expand_dims(ops.logical_not(mask), 1), -1e30)

@@ -1,10 +1,10 @@
-"""Where the native model keeps the arrays of a graph: names that nn.Cell allows, and the order of rows."""
+"""Where the native model keeps the arrays of a graph: names that nn.Cell allows."""
 
 import re
 from typing import Dict, List, Tuple
 
 from photofinish import layers
-from photofinish.frameworks._common.places import Place, dotted, legal, reset_first, walk
+from photofinish.frameworks._common.places import Place, dotted, legal, walk
 from photofinish.graph import Graph, Node
 
 RESERVED = re.compile("""
@@ -13,12 +13,12 @@ RESERVED = re.compile("""
     |parameters_\\w+|trainable_params|untrainable_params|get_\\w+|set_\\w+|register_\\w+|insert_\\w+|check_\\w+
     |init_\\w+|load_\\w+|update_\\w+|add_flags\\w*|to_float|place|shard|recompute|compile\\w*|exec_\\w+|requires_grad
     |pynative|bprop_debug|instance_count|arguments_key|enable_\\w+|jit_config\\w*|state_dict|buffers?|extend|generate_\\w+
-    |flatten_weights|infer_\\w+|run_\\w+|auto_\\w+|offload|reuse|shape|pool|\\w+_loss|masked_mean|elu|split_heads
+    |flatten_weights|infer_\\w+|run_\\w+|auto_\\w+|offload|reuse|shape|pool|\\w+_loss|masked_mean|elu|split_heads|tanh
     |multi_head_attention|even_response_norm|without_second_bias|cast_\\w+|mixed_precision_cast|parallel_\\w+|comm_fusion
     |apply|hook\\w*|\\w+_hook|GRAPH)$""", re.VERBOSE)
 NORMS = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_variance": "moving_variance"}
-RECURRENT = {"input_weight": "w_ih_list", "recurrent_weight": "w_hh_list", "bias": "b_ih_list",
-             "input_bias": "b_ih_list", "recurrent_bias": "b_hh_list"}  # with an entry for each direction
+LSTM = {"input_weight": "w_ih_list", "recurrent_weight": "w_hh_list", "bias": "b_ih_list",
+        "input_bias": "b_ih_list", "recurrent_bias": "b_hh_list"}  # with an entry for each direction
 
 
 def native_name(name: str) -> str:
@@ -43,13 +43,12 @@ def ties(graph: Graph) -> List[Tuple[str, str]]:
 
 
 def _place(nodes: Tuple[Node, ...], own: str) -> Place:
-    layer, named, order = nodes[-1].layer, own, None
+    layer, named = nodes[-1].layer, own
     if isinstance(layer, (layers.BatchNorm, layers.LayerNorm)):
         named = NORMS[own]
     elif isinstance(layer, (layers.Embedding, layers.EmbeddingBag)):
         named = "embedding_table"
-    elif isinstance(layer, layers.Recurrent) and (not isinstance(layer, layers.GRU) or layer.reset_after):
+    elif isinstance(layer, layers.LSTM):
         _, backward, name = own.rpartition("backward_")
-        named = "{}.{}".format(RECURRENT[name], 1 if backward else 0)
-        order = reset_first(layer.features) if isinstance(layer, layers.GRU) else None
-    return Place(".".join([dotted(each.name, native_name) for each in nodes] + [named]), order=order)
+        named = "{}.{}".format(LSTM[name], 1 if backward else 0)
+    return Place(".".join([dotted(each.name, native_name) for each in nodes] + [named]))
