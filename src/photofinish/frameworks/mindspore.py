@@ -97,23 +97,35 @@ class Backward(nn.Cell):  # type: ignore[misc]
         return self.gradients(*batch)
 
 
-class Adam(nn.Adam):  # type: ignore[misc]
-    """MindSpore's own, which adds epsilon before the bias correction: `correct` makes up for that before each step."""
+class Adam(nn.Cell):  # type: ignore[misc]
+    """MindSpore's kernel as nn.Adam runs it, as a graph in either mode, but for epsilon: the kernel adds it before the
+    bias correction, which is made up for at each step."""
 
     def __init__(self, parameters: Any, rule: optimizers.Adam) -> None:
-        super().__init__(parameters, rule.learning_rate, rule.beta1, rule.beta2, rule.epsilon)
-        self.rule = rule
-        del self.eps
-        self.eps = ms.Parameter(ms.Tensor(rule.epsilon, ms.float32), "eps", requires_grad=False)
+        super().__init__(auto_prefix=False)
+        self.rule, self.kernel, self.count = rule, ops.Adam(), len(parameters)
+        self.parameters = ms.ParameterTuple(parameters)
+        self.moment1, self.moment2 = (self.parameters.clone(name, "zeros") for name in rule.slots)
+        self.rate, self.beta1, self.beta2, self.epsilon = (
+            ms.Tensor(each, ms.float32) for each in (rule.learning_rate, rule.beta1, rule.beta2, rule.epsilon))
+        self.power1, self.power2 = (ms.Parameter(ms.Tensor(1, ms.float32), "power%d" % i, requires_grad=False)
+                                    for i in (1, 2))
 
-    def count(self, steps: int) -> None:
-        """Its own count of steps: the powers of its betas, which it multiplies up in float32."""
-        for power, beta in ((self.beta1_power, self.rule.beta1), (self.beta2_power, self.rule.beta2)):
+    def begin(self, steps: int) -> None:
+        """Its count of steps: the powers of its betas, which it multiplies up in float32."""
+        for power, beta in ((self.power1, self.rule.beta1), (self.power2, self.rule.beta2)):
             factors = np.full(steps, beta, np.float32)
             power.set_data(ms.Tensor(np.multiply.reduce(factors), ms.float32))
 
-    def correct(self, step: int) -> None:
-        self.eps.set_data(ms.Tensor(self.rule.epsilon * (1 - self.rule.beta2 ** step) ** 0.5, ms.float32))
+    @ms.jit  # type: ignore[untyped-decorator]
+    def construct(self, gradients: Any) -> Any:
+        power1, power2 = self.power1 * self.beta1, self.power2 * self.beta2
+        self.power1, self.power2 = power1, power2
+        epsilon = self.epsilon * ops.sqrt(1 - power2)
+        for i in range(self.count):
+            self.kernel(self.parameters[i], self.moment1[i], self.moment2[i], power1, power2, self.rate, self.beta1,
+                        self.beta2, epsilon, gradients[i])
+        return True
 
 
 def _optimizer(rule: optimizers.Optimizer, parameters: Any) -> Any:
@@ -202,7 +214,7 @@ class Contestant(Trainer):
 
     def _count(self) -> None:
         if isinstance(self.optimizer, Adam):
-            self.optimizer.count(self.steps)
+            self.optimizer.begin(self.steps)
 
     def _fed(self, array: np.ndarray, spec: Any) -> Any:
         return _tensor(array)
@@ -213,8 +225,6 @@ class Contestant(Trainer):
         return self.calls[name](*arguments)
 
     def _train(self, batch: Tuple[Any, ...]) -> Any:
-        if isinstance(self.optimizer, Adam):
-            self.optimizer.correct(self.steps)
         return self._call("train_step", True, batch)
 
     def _infer(self, inputs: Tuple[Any, ...]) -> Any:

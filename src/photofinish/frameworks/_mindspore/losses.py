@@ -19,12 +19,21 @@ def _cross_entropy(layer: layers.SoftmaxCrossEntropy, prediction: str, target: s
 
 LOSSES: Dict[type, Callable[..., str]] = {
     layers.SoftmaxCrossEntropy: _cross_entropy,
-    layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: write(
-        "ops.binary_cross_entropy_with_logits", prediction, target),
+    layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: write("binary_cross_entropy", prediction, target),
     layers.CTC: lambda layer, prediction, target, spec: write("ctc_loss", prediction, target),
 }
 
+LOWERED = {
+    layers.BinaryCrossEntropy: "by operations: in mode pynative MindSpore's own differentiates the mean over as many as "
+                               "the first batch of the process had",
+}
+
 HELPERS = {
+    "binary_cross_entropy": '''\
+def binary_cross_entropy(logits, labels):
+    """The mean, of logits that may be large."""
+    return ops.mean(ops.relu(logits) - logits * labels + ops.log1p(ops.exp(-ops.abs(logits))))
+''',
     "ctc_loss": '''\
 def ctc_loss(logits, labels):
     """The mean over the batch of minus the log probability of its labels, which blanks (0) fill up. The mean of
