@@ -25,6 +25,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
+from mindspore.common.api import _pynative_executor
 
 from photofinish import optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
@@ -240,8 +241,8 @@ class Contestant(Trainer):
         return dict(arrays, loss=_array(loss), **self.read(outputs))
 
     def wait(self, handle: Any) -> None:
-        """For everything: Python only hands operations over."""
-        ms.runtime.synchronize()
+        """For everything: in mode pynative Python only hands operations over. (runtime.synchronize has no CPU.)"""
+        _pynative_executor.sync()
 
     def read(self, handle: Any) -> Arrays:
         if isinstance(handle, ms.Tensor) and handle.ndim == 0:  # outputs have a batch axis, the loss has none
