@@ -19,13 +19,14 @@ def _cross_entropy(layer: layers.SoftmaxCrossEntropy, prediction: str, target: s
 
 LOSSES: Dict[type, Callable[..., str]] = {
     layers.SoftmaxCrossEntropy: _cross_entropy,
-    layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: write("binary_cross_entropy", prediction, target),
+    layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: write(
+        "binary_cross_entropy", prediction, target),
     layers.CTC: lambda layer, prediction, target, spec: write("ctc_loss", prediction, target),
 }
 
 LOWERED = {
-    layers.BinaryCrossEntropy: "by operations: in mode pynative MindSpore's own differentiates the mean over as many as "
-                               "the first batch of the process had",
+    layers.BinaryCrossEntropy: "by operations: in mode pynative the gradient of MindSpore's own stays scaled by the "
+                               "first size that it saw in the process",
 }
 
 HELPERS = {
