@@ -116,7 +116,7 @@ class Adam(nn.Cell):  # type: ignore[misc]
         """Its count of steps: the powers of its betas, which it multiplies up in float32."""
         for power, beta in ((self.power1, self.rule.beta1), (self.power2, self.rule.beta2)):
             factors = np.full(steps, beta, np.float32)
-            power.set_data(ms.Tensor(np.multiply.reduce(factors), ms.float32))
+            ops.assign(power, ms.Tensor(np.multiply.reduce(factors), ms.float32))
 
     @ms.jit  # type: ignore[untyped-decorator]
     def construct(self, gradients: Any) -> Any:
@@ -199,7 +199,8 @@ class Contestant(Trainer):
         return self.places[name].canonical(_array(handle).reshape(self._shape(name)))
 
     def _write(self, name: str, handle: Any, array: np.ndarray) -> None:
-        handle.set_data(_tensor(self.places[name].native(array).reshape(handle.shape)))
+        """In place: what is compiled goes on with the memory that it knows, whatever set_data brings."""
+        ops.assign(handle, _tensor(self.places[name].native(array).reshape(handle.shape)))
 
     def _slots(self) -> Iterator[Slot]:
         """Without momentum MindSpore keeps none. Adam's moments are by 1 - beta in float32."""
