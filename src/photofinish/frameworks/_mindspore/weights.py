@@ -15,6 +15,8 @@ RESERVED = re.compile("""
     |pynative|bprop_debug|instance_count|arguments_key|enable_\\w+|jit_config\\w*|state_dict|buffers?|extend|generate_\\w+
     |flatten_weights|infer_\\w+|run_\\w+|auto_\\w+|offload|reuse|shape|pool|\\w+_loss|masked_mean|elu|split_heads|tanh
     |multi_head_attention|even_response_norm|without_second_bias|cast_\\w+|mixed_precision_cast|parallel_\\w+|comm_fusion
+    |cell_\\w+|create_time|exist_\\w+|extend_repr|global_cells|grad_ops_label|has_bprop|is_top_cell|phase_cache
+    |mixed_precision_type|pipeline_\\w+|remove_\\w+|to|to_empty|total_instance_count|binary_cross_entropy|run|biases|size
     |apply|hook\\w*|\\w+_hook|GRAPH)$""", re.VERBOSE)
 NORMS = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_variance": "moving_variance"}
 LSTM = {"input_weight": "w_ih_list", "recurrent_weight": "w_hh_list", "bias": "b_ih_list",
