@@ -6,10 +6,10 @@
 # modes = ["pynative", "jit"]
 # compiles = { jit = "seconds" }
 # download = "870 MB"
-# disk = "2.7 GB"
+# disk = "2.9 GB"
 # devices = ["cpu"]
 # options = {}
-# environment = { GLOG_v = "3" }
+# environment = { GLOG_v = "4" }
 # [tool.photofinish.lines]
 # threads = ["ms.device_context.cpu.op_tuning.threads_num({value})"]
 # "mode=pynative" = []
