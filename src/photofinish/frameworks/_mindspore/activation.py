@@ -29,7 +29,7 @@ RULES: Rules = {
 }
 
 LOWERED = {
-    layers.Tanh: "a sigmoid, stretched: MindSpore's own is off by up to 3e-5",
+    layers.Tanh: "a sigmoid, stretched, off by up to 2e-6: MindSpore's own is by up to 1e-4, and above 1 near 5",
     layers.StochasticDepth: "nn.Dropout of ones, a product with them: MindSpore ships none",
 }
 LIMITS = {layers.Elu: "with another alpha than 1 by operations: MindSpore's own takes no other"}

@@ -23,7 +23,7 @@ def _gru(layer: layers.GRU, spec: Spec) -> Native:
 RULES: Rules = {layers.LSTM: _lstm, layers.GRU: _gru}
 
 LOWERED = {
-    layers.GRU: "a loop of operations, as nn.GRU is on a CPU, whose tanh is off by up to 3e-5",
+    layers.GRU: "a loop of operations, as nn.GRU is on a CPU, whose tanh is off by up to 1e-4",
     layers.Scan: "a Python loop over the steps",
 }
 LIMITS = {layers.LSTM: "where the layer has one bias, MindSpore's second is held at zero"}
