@@ -19,6 +19,11 @@
 
 The writing is in _mindspore/. Mode pynative runs operation by operation, mode jit is mindspore.jit of a whole step, its
 optimizer included, and of inference.
+
+With AVX-512 its convolutions and their gradients to the image are oneDNN's reference code (ONEDNN_VERBOSE=1 names
+jit_uni_ncsp:conv+ref:any), since every array is handed over in the plain layout. mindspore:jit[ONEDNN_MAX_CPU_ISA=AVX2]
+gets products of matrices for them. The number of threads does not reach oneDNN either: on two cores its work was
+divided among the same threads, one asked for or two; what holds a process is the cores that it is given.
 """
 
 from functools import reduce
@@ -27,7 +32,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
-from mindspore.common.api import _pynative_executor
+from mindspore.graph.api import _pynative_executor
 
 from photofinish import optimizers
 from photofinish.frameworks import Arrays, Setup, Unsupported
