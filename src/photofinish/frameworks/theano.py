@@ -8,7 +8,7 @@
 # system = ["g++"]
 # devices = ["cpu"]
 # options = {}
-# environment = { THEANO_FLAGS = "floatX=float32,base_compiledir={cache}/theano" }
+# environment = { THEANO_FLAGS = "floatX=float32,base_compiledir={cache}/theano", THEANORC = "/dev/null" }
 # ///
 """Theano: a graph is written out as the classes a person would write, whose call adds to a symbolic graph, and that
 source is what runs. The writing is in _theano/.
@@ -22,7 +22,6 @@ import os
 import sys
 from collections import Counter
 from functools import reduce
-from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
@@ -33,25 +32,20 @@ from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.population import PopulationVariances
 from photofinish.frameworks._common.trainer import Slot, Trainer
+from photofinish.frameworks._theano import blas
 from photofinish.frameworks._theano.native import paths
 from photofinish.frameworks._theano.source import native_source
 from photofinish.graph import Graph
 
 __all__ = ["Contestant", "native_source"]
 
+os.environ["THEANO_FLAGS"] = os.environ.get("THEANO_FLAGS", "floatX=float32") + blas.flags()  # read once
 
-def _blas() -> str:
-    """The flag that links NumPy's own OpenBLAS; "" where it has none, and Theano looks for another."""
-    found = sorted((Path(np.__file__).parent / ".libs").glob("libopenblas*.so"))
-    return ",blas.ldflags=-L{} -l{}".format(found[0].parent, found[0].stem[len("lib"):]) if found else ""
+import theano
+import theano.tensor as T
+from theano.sandbox.rng_mrg import MRG_RandomStreams
 
-
-os.environ["THEANO_FLAGS"] = os.environ.get("THEANO_FLAGS", "floatX=float32") + _blas()  # read once, at its import
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 100000))  # by which Theano walks through a graph, however deep
-
-import theano  # noqa: E402
-import theano.tensor as T  # noqa: E402
-from theano.sandbox.rng_mrg import MRG_RandomStreams  # noqa: E402
 
 PROBES: Dict[str, Callable[..., Any]] = {
     "matmul": lambda a, b: T.dot(a, b),
