@@ -1,11 +1,13 @@
 # /// script
 # requires-python = ">=3.6,<3.8"
-# dependencies = ["theano==1.0.5", "numpy<1.17"]
+# dependencies = ["theano==1.0.5", "numpy<1.17", "setuptools<60"]
 # [tool.photofinish]
 # title = "Theano"
 # modes = ["cvm"]
 # compiles = { cvm = "seconds" }
 # system = ["g++"]
+# download = "60 MB"
+# disk = "220 MB"
 # devices = ["cpu"]
 # options = {}
 # environment = { THEANO_FLAGS = "floatX=float32,base_compiledir={cache}/theano", THEANORC = "/dev/null" }
@@ -15,7 +17,7 @@ source is what runs. The writing is in _theano/.
 
 Mode cvm is Theano's own default: the optimizer fast_run, and a virtual machine in C which calls what g++ compiled of
 each operation. Products are those of the OpenBLAS that came with NumPy. It ships no optimizers: the rule is written in
-updates.
+updates. Its loop over time asks for pkg_resources, which later setuptools have no more.
 """
 
 import os
