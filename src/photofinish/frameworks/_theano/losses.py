@@ -17,12 +17,16 @@ def _cross_entropy(layer: layers.SoftmaxCrossEntropy, prediction: str, target: s
 LOSSES: Dict[type, Callable[..., str]] = {
     layers.SoftmaxCrossEntropy: _cross_entropy,
     layers.BinaryCrossEntropy: lambda layer, prediction, target, spec: (
-        "T.mean(T.nnet.sigmoid_binary_crossentropy({}, {}))".format(prediction, target)),
+        "T.mean(T.nnet.softplus({0}) - {1} * {0})".format(prediction, target)),
     layers.CTC: lambda layer, prediction, target, spec: "ctc_loss({}, {}, {})".format(
         prediction, target, spec.size("C")),
 }
 
-LOWERED = {layers.CTC: "Graves' recursion by theano.scan: Theano's own is Baidu's warp-ctc, a library apart"}
+LOWERED = {
+    layers.BinaryCrossEntropy: "T.nnet.softplus and a product: T.nnet.sigmoid_binary_crossentropy has no gradient, "
+                               "which raises \"too many values to unpack\"",
+    layers.CTC: "Graves' recursion by theano.scan: Theano's own is Baidu's warp-ctc, a library apart",
+}
 LIMITS = {
     layers.SoftmaxCrossEntropy: "T.nnet.crossentropy_softmax_1hot; smoothed labels and those to ignore are written out",
 }
