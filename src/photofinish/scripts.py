@@ -2,7 +2,8 @@
 loop that the code's own docstring tells. It runs without Photofinish.
 
 A form's part says in `script.py` how a NumPy array is fed (FEED), how a loss is read (READ), whether images have their
-channels last, and where the docstring has no loop, the STEP of one. PARALLEL are its ways to train one model on several
+channels last, where the docstring has no loop, the STEP of one, and where the framework is of another time, the EDITS
+that make the program one of then, as patterns and replacements. PARALLEL are its ways to train one model on several
 devices: how such a program is started, and what has to change in that of one device, as patterns and replacements,
 or what makes these of a graph.
 """
@@ -88,9 +89,12 @@ def program(form: str, title: str, graph: Graph, batch: int) -> str:
     module = _importing(_without_unused(module, loop), ["import numpy as np", getattr(native, "IMPORTS", "")])
     draws = [f"    {name} = {text}" for name, text in zip(names, _draws(graph, batch, native), strict=True)]
     fed = [getattr(native, "FEED", "{}").format(name) for name in names]
-    return PROGRAM.format(
+    text = PROGRAM.format(
         title=title, steps=STEPS, module=module, inputs=" and ".join(names), draws="\n".join(draws),
         fed=", ".join(fed) + ("," if len(fed) == 1 else ""), loop=loop)
+    for pattern, replacement in getattr(native, "EDITS", ()):
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def parallel_ways(form: str) -> tuple[str, ...]:
