@@ -1,12 +1,12 @@
 #!/bin/sh
-# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile), `system.sh clang` (for tinygrad),
-# `system.sh browser` (for the report's tests), `system.sh node` (for frameworks in JavaScript) or `system.sh openmpi`
+# Finds or installs what pip cannot: `system.sh compiler` (for torch:compile and Theano), `system.sh clang` (for
+# tinygrad), `system.sh browser` (for the report's tests), `system.sh node` (for frameworks in JavaScript) or `system.sh openmpi`
 # (for CNTK), `system.sh iproute2` (for links between processes). Missing for good is not an error here: races and tests say what they go without.
 set -u
 
 libraries=""
 case "${1:-}" in
-compiler) commands="g++ c++ clang++" packages="g++" purpose="torch:compile" ;;
+compiler) commands="g++ c++ clang++" packages="g++" purpose="torch:compile and Theano" ;;
 clang) commands="clang" packages="clang" purpose="tinygrad" ;;
 browser) commands="chromium chromium-browser google-chrome" packages="chromium" purpose="the browser tests" ;;
 node) commands="npm" packages="nodejs npm" purpose="frameworks in JavaScript" ;;

@@ -74,7 +74,8 @@ class Contestant(Trainer):
 
     def facts(self) -> Dict[str, Any]:
         return {"version": theano.__version__, "numpy": np.__version__, "optimizer": theano.config.optimizer,
-                "linker": theano.config.linker, "compiler": theano.config.cxx, "blas": theano.config.blas.ldflags,
+                "linker": theano.config.linker, "compiler": theano.config.cxx,
+                "blas": theano.config.blas.ldflags.rpartition("-l")[2] or "none: NumPy's, array by array",
                 "threads": "{} in products of matrices, one elsewhere".format(
                     os.environ.get("OPENBLAS_NUM_THREADS", "as OpenBLAS chooses")),
                 "denormals": "flushed through the C library" if self.flushed else "as they come"}
