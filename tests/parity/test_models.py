@@ -28,7 +28,7 @@ from photofinish.values import Contender
 CLASSES = 10
 ENGINES = [*engines(), *engines(cheap=False)]
 COSTLY = ("keras-tensorflow:nojit", "jax:jit", "jax:plain", "tensorflow:xla", "keras-torch:nojit", "keras-jax:jit",
-          "torch:compile")  # by depth, the last most; others are cheap
+          "torch:compile", "theano:cvm")  # by depth, the last most; others are cheap
 SHALLOW = 32  # layers: TensorFlow's eager mode takes a second for a step of hundreds, and every layer is tried in it
 SEEDS = (0, 1)  # a refusal is confirmed on other data and with a race's number of draws (runner.notary)
 
