@@ -31,7 +31,7 @@ from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.trainer import Slot, Trainer
-from photofinish.frameworks._pytensor.native import paths
+from photofinish.frameworks._pytensor.native import paths, turned
 from photofinish.frameworks._pytensor.source import native_source
 from photofinish.graph import Graph
 
@@ -63,7 +63,8 @@ class Contestant(Trainer):
         model = source.Model()
         handles = {name: reduce(getattr, path.split("."), model) for name, path in paths(graph).items()}
         self.functions: Dict[str, Any] = {}
-        self.symbols = [pt.tensor(name, dtype=str(np.dtype(spec.dtype)), shape=(None,) + tuple(spec.shape))
+        self.turned = turned(graph)
+        self.symbols = [pt.tensor(name, dtype=str(np.dtype(spec.dtype)), shape=(self.batch,) + tuple(spec.shape))
                         for name, spec in graph.inputs + graph.targets]
         inputs = self.symbols[:len(graph.inputs)]
         self.inference = self._named(model(*inputs))
@@ -83,8 +84,8 @@ class Contestant(Trainer):
         """The rule, in updates."""
         self.count = pytensor.shared(np.float32(0), "count")
         kept = rule.slots if getattr(rule, "momentum", 1) else ()  # without momentum nobody keeps a velocity
-        self.slots = {"{}/{}".format(slot, name): pytensor.shared(np.zeros(spec.shape, np.float32))
-                      for slot in kept for name, spec in self.graph.parameters.items()}
+        self.slots = {"{}/{}".format(slot, name): pytensor.shared(np.zeros(each.type.shape, np.float32), shape=each.type.shape)
+                      for slot in kept for name, each in zip(self.graph.parameters, parameters)}
         steps = self.count + np.float32(1)
         self.updates = dict(self.moved)
         self.updates[self.count] = steps
@@ -114,9 +115,11 @@ class Contestant(Trainer):
         return self.functions[name]
 
     def _read(self, name: str, handle: Any) -> np.ndarray:
-        return np.array(handle.get_value(borrow=True))
+        array = handle.get_value(borrow=True)
+        return np.array(array.transpose(np.argsort(self.turned[name])) if name in self.turned else array, order="C")
 
     def _write(self, name: str, handle: Any, array: np.ndarray) -> None:
+        array = array.transpose(self.turned[name]) if name in self.turned else array
         handle.set_value(np.array(array, np.float32, order="C"), borrow=True)
 
     def _slots(self) -> Iterator[Slot]:
@@ -143,8 +146,12 @@ class Contestant(Trainer):
         compiled = self._function("backward", self.symbols, [self.loss, *self.trained.values(), *self.found],
                                   self.drawn)
         loss, *values = compiled(*batch)
-        names = [*self.trained, *("gradient/" + name for name in self.graph.parameters)]
-        return dict(zip(names, map(np.array, values)), loss=np.array(loss))
+        outputs, gradients = values[:len(self.trained)], values[len(self.trained):]
+        found = dict(zip(self.trained, map(np.array, outputs)), loss=np.array(loss))
+        for name, gradient in zip(self.graph.parameters, gradients):
+            axes = self.turned.get("parameter/" + name)
+            found["gradient/" + name] = np.array(gradient if axes is None else gradient.transpose(np.argsort(axes)))
+        return found
 
     def wait(self, handle: Any) -> None:
         """Nothing to wait for: a function has finished when it returns."""

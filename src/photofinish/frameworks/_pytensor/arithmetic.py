@@ -1,5 +1,8 @@
 """Sums, products, and layers that only move values."""
 
+from functools import reduce
+from operator import mul
+
 from photofinish import layers
 from photofinish.frameworks._common.scopes import slots
 from photofinish.frameworks._pytensor.native import Native, Rules, part, plain
@@ -23,7 +26,7 @@ def _along(spec: Spec, axis: str) -> str:
 
 
 RULES: Rules = {
-    layers.Flatten: plain("{0}.flatten(2)"),
+    layers.Flatten: lambda layer, spec: Native("{0}.reshape((samples({0}), %d))" % reduce(mul, spec.shape)),
     layers.Add: plain("{0} + {1}"),
     layers.Multiply: plain("{0} * {1}"),
     layers.Concat: lambda layer, *specs: Native("pt.concatenate([%s], axis=%d)" % (
@@ -33,8 +36,10 @@ RULES: Rules = {
     layers.Slice: lambda layer, spec: Native("{0}[%s%d:%d]" % (_along(spec, layer.axis), layer.start, layer.stop)),
     layers.Select: lambda layer, spec: Native("{0}[%s%d]" % (_along(spec, layer.axis), layer.index)),
     layers.Stack: lambda layer, *specs: Native("pt.stack([%s], axis=1)" % slots(len(specs))),
-    layers.ImageToSequence: plain("{0}.flatten(3).transpose(0, 2, 1)"),
-    layers.RowsToSequence: plain("{0}.transpose(0, 2, 3, 1).flatten(3)"),
+    layers.ImageToSequence: lambda layer, spec: Native("{0}.reshape((samples({0}), %d, %d)).transpose(0, 2, 1)" % (
+        spec.size("C"), spec.size("H") * spec.size("W"))),
+    layers.RowsToSequence: lambda layer, spec: Native("{0}.transpose(0, 2, 3, 1).reshape((samples({0}), %d, %d))" % (
+        spec.size("H"), spec.size("W") * spec.size("C"))),
     layers.ChannelScale: lambda layer, spec: part("ChannelScale", spec.size("C"), image=True if "H" in spec.axes
                                                   else None),
 }
@@ -48,8 +53,8 @@ HELPERS = {
     "pad": '''\
 def pad(x, top, bottom, left, right, value=0.0):
     """Of images."""
-    samples, channels, height, width = x.shape
-    whole = pt.full((samples, channels, height + top + bottom, width + left + right), np.float32(value))
+    _, channels, height, width = x.type.shape
+    whole = pt.full((samples(x), channels, height + top + bottom, width + left + right), np.float32(value))
     return whole[:, :, top:top + height, left:left + width].set(x)
 ''',
     "ChannelScale": '''\
@@ -62,22 +67,27 @@ class ChannelScale:
     def __call__(self, x):
         return x * (self.weight[:, None, None] if self.image else self.weight)
 ''',
+    "samples": '''\
+def samples(x):
+    """How many: a number where the inputs of a graph say so, which makes it a smaller one."""
+    return x.shape[0] if x.type.shape[0] is None else x.type.shape[0]
+''',
     "drawn": '''\
-def drawn(*shape, scale=None):
-    """A weight drawn anew, (outputs, inputs, ...); by default as wide as keeps what passes through."""
-    return variable(np.random.normal(0, np.prod(shape[1:]) ** -0.5 if scale is None else scale, shape))
+def drawn(*shape, inputs=1):
+    """A weight drawn anew, as wide as keeps what passes through where so many are summed."""
+    return variable(np.random.normal(0, inputs ** -0.5, shape).astype(np.float32))
 ''',
     "ones": '''\
 def ones(*shape):
-    return variable(np.ones(shape))
+    return variable(np.ones(shape, np.float32))
 ''',
     "zeros": '''\
 def zeros(*shape):
-    return variable(np.zeros(shape))
+    return variable(np.zeros(shape, np.float32))
 ''',
     "variable": '''\
 def variable(values):
     """Whose shape is known while the graph is made."""
-    return pytensor.shared(values.astype(np.float32), shape=values.shape)
+    return pytensor.shared(values, shape=values.shape)
 ''',
 }

@@ -27,22 +27,23 @@ HELPERS = {
     "attention": '''\
 def attention(query, key, value, heads, seen=None, causal=False):
     """Attention of projected sequences, heads side by side; `seen` is true at the keys that may be looked at."""
-    size = query.shape[2] // heads
-    query, key, value = (x.reshape((x.shape[0], x.shape[1], heads, x.shape[2] // heads)).transpose(0, 2, 1, 3)
+    query, key, value = (x.reshape((samples(x), x.type.shape[1], heads, x.type.shape[2] // heads)).transpose(0, 2, 1, 3)
                          for x in (query, key, value))
-    scores = pt.matmul(query * size.astype("float32") ** -0.5, key.transpose(0, 1, 3, 2))
+    (_, _, steps, size), (_, _, others, width) = query.type.shape, value.type.shape
+    scores = pt.matmul(query * np.float32(size ** -0.5), key.transpose(0, 1, 3, 2))
     if seen is not None:
         scores = pt.switch(pt.neq(seen, 0)[:, None, None], scores, np.float32(-1e30))
     if causal:
-        scores = pt.switch(pt.arange(query.shape[2])[:, None] >= pt.arange(key.shape[2]), scores, np.float32(-1e30))
-    return pt.matmul(pt.special.softmax(scores, axis=3), value).transpose(0, 2, 1, 3).flatten(3)
+        scores = pt.switch(np.tri(steps, others, dtype=bool), scores, np.float32(-1e30))
+    y = pt.matmul(pt.special.softmax(scores, axis=3), value)
+    return y.transpose(0, 2, 1, 3).reshape((samples(y), steps, heads * width))
 ''',
     "NormedAttention": '''\
 class NormedAttention:
     """Bahdanau attention whose vector has a length of its own; `seen` is true at the keys that may be looked at."""
 
     def __init__(self, features):
-        self.weight, self.scale, self.bias = drawn(features, scale=1.0), ones(1), zeros(features)
+        self.weight, self.scale, self.bias = drawn(features), ones(1), zeros(features)
 
     def __call__(self, query, key, value, seen=None):
         vector = self.scale * self.weight / pt.sqrt(pt.sum(self.weight ** 2))

@@ -31,7 +31,7 @@ class Linear:
     """A product with a weight (outputs, inputs), and a sum."""
 
     def __init__(self, inputs, outputs, bias=True):
-        self.weight, self.bias = drawn(outputs, inputs), zeros(outputs) if bias else None
+        self.weight, self.bias = drawn(outputs, inputs, inputs=inputs), zeros(outputs) if bias else None
 
     def __call__(self, x):
         y = pt.dot(x, self.weight.T)
@@ -42,7 +42,7 @@ class Embedding:
     """Looks up the rows of a table."""
 
     def __init__(self, vocabulary, features):
-        self.weight = drawn(vocabulary, features, scale=1.0)
+        self.weight = drawn(vocabulary, features)
 
     def __call__(self, x):
         return self.weight[x]
@@ -69,7 +69,7 @@ class LearnedPositions:
     """Adds a learned vector to each position."""
 
     def __init__(self, length, features):
-        self.weight = drawn(length, features, scale=0.02)
+        self.weight = drawn(length, features, inputs=2500)
 
     def __call__(self, x):
         return x + self.weight[:x.shape[1]]

@@ -31,9 +31,10 @@ HELPERS = {
     "cross_entropy": '''\
 def cross_entropy(logits, label, ignore=None, smoothing=0.0):
     """The mean over the positions whose label is not `ignore`; the classes are the last axis."""
-    scores, label = pt.special.log_softmax(logits, axis=-1).reshape((-1, logits.shape[-1])), label.flatten()
-    counts = pt.ones_like(label) if ignore is None else pt.neq(label, ignore)
-    loss = -(1 - smoothing) * scores[pt.arange(label.shape[0]), label * counts]
+    scores, label = pt.special.log_softmax(logits, axis=-1).reshape((-1, logits.type.shape[-1])), label.flatten()
+    counts = None if ignore is None else pt.neq(label, ignore)
+    label = label if ignore is None else label * counts
+    loss = -(1 - smoothing) * scores[pt.arange(label.shape[0]), label]
     if smoothing:
         loss = loss - smoothing * pt.mean(scores, axis=1)
     return pt.mean(loss) if ignore is None else pt.sum(loss * counts.astype("float32")) / counts.sum().astype("float32")

@@ -48,7 +48,8 @@ class BatchNorm:
     def __call__(self, x):
         mean, variance = self.running_mean, self.running_variance
         if Layer.training:
-            mean, variance = pt.mean(x, axis=self.axes), pt.var(x, axis=self.axes)
+            mean = pt.mean(x, axis=self.axes)
+            variance = pt.mean((x - mean[self.place]) ** 2, axis=self.axes)
             for kept, now in ((self.running_mean, mean), (self.running_variance, variance)):
                 Layer.updates[kept] = self.momentum * kept + (1 - self.momentum) * now
         factor = 1 / pt.sqrt(variance + self.epsilon)
@@ -74,8 +75,8 @@ class LayerNorm:
     "local_response_norm": '''\
 def local_response_norm(x, size, bias, alpha, beta):
     """Divides by a power of the mean square of the channels around; where they are even, one more after the middle."""
-    samples, channels, height, width = x.shape
-    squares = pt.zeros((samples, channels + size - 1, height, width), dtype="float32")
+    _, channels, height, width = x.type.shape
+    squares = pt.zeros((samples(x), channels + size - 1, height, width), dtype="float32")
     squares = squares[:, (size - 1) // 2:(size - 1) // 2 + channels].set(x * x)
     total = sum(squares[:, i:i + channels] for i in range(size))
     return x * (bias + alpha / size * total) ** -beta

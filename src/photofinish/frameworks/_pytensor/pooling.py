@@ -86,7 +86,7 @@ def masked_mean(x, mask):
 def windows(x, kernel, stride):
     """For each place of the kernel what the windows of an image have there: (samples, channels, windows down, across).
     """
-    counts = [(size - taps) // step + 1 for size, taps, step in zip((x.shape[2], x.shape[3]), kernel, stride)]
+    counts = [(size - taps) // step + 1 for size, taps, step in zip(x.type.shape[2:], kernel, stride)]
     for i in range(kernel[0]):
         for j in range(kernel[1]):
             down, across = (slice(begin, begin + (count - 1) * step + 1, step)

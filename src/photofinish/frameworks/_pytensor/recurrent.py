@@ -26,8 +26,8 @@ HELPERS = {
 def fill(cell, inputs, ways, gates, biases):
     """Gives a cell its parameters, for each of its directions."""
     for way in ways:
-        setattr(cell, way + "input_weight", drawn(gates * cell.size, inputs))
-        setattr(cell, way + "recurrent_weight", drawn(gates * cell.size, cell.size))
+        setattr(cell, way + "input_weight", drawn(gates * cell.size, inputs, inputs=inputs))
+        setattr(cell, way + "recurrent_weight", drawn(gates * cell.size, cell.size, inputs=cell.size))
         for name in biases:
             setattr(cell, way + name, zeros(gates * cell.size))
 ''',
