@@ -11,7 +11,7 @@ from parity.cases import cases
 from photofinish.frameworks import native_source
 from photofinish.models import find
 
-FORMS = ["mindspore", "mlx", "theano", "tinygrad"]
+FORMS = ["mindspore", "mlx", "pytensor", "theano", "tinygrad"]
 EXAMPLES = [name for name in cases() if re.match("compact-|everything|auxiliary|.*tied", name)]  # every kind of layer
 
 

@@ -26,7 +26,7 @@ def _along(spec: Spec, axis: str) -> str:
 
 
 RULES: Rules = {
-    layers.Flatten: lambda layer, spec: Native("{0}.reshape((samples({0}), %d))" % reduce(mul, spec.shape)),
+    layers.Flatten: lambda layer, spec: Native("reshaped({0}, %d)" % reduce(mul, spec.shape)),
     layers.Add: plain("{0} + {1}"),
     layers.Multiply: plain("{0} * {1}"),
     layers.Concat: lambda layer, *specs: Native("pt.concatenate([%s], axis=%d)" % (
@@ -36,9 +36,9 @@ RULES: Rules = {
     layers.Slice: lambda layer, spec: Native("{0}[%s%d:%d]" % (_along(spec, layer.axis), layer.start, layer.stop)),
     layers.Select: lambda layer, spec: Native("{0}[%s%d]" % (_along(spec, layer.axis), layer.index)),
     layers.Stack: lambda layer, *specs: Native("pt.stack([%s], axis=1)" % slots(len(specs))),
-    layers.ImageToSequence: lambda layer, spec: Native("{0}.reshape((samples({0}), %d, %d)).transpose(0, 2, 1)" % (
+    layers.ImageToSequence: lambda layer, spec: Native("reshaped({0}, %d, %d).transpose(0, 2, 1)" % (
         spec.size("C"), spec.size("H") * spec.size("W"))),
-    layers.RowsToSequence: lambda layer, spec: Native("{0}.transpose(0, 2, 3, 1).reshape((samples({0}), %d, %d))" % (
+    layers.RowsToSequence: lambda layer, spec: Native("reshaped({0}.transpose(0, 2, 3, 1), %d, %d)" % (
         spec.size("H"), spec.size("W") * spec.size("C"))),
     layers.ChannelScale: lambda layer, spec: part("ChannelScale", spec.size("C"), image=True if "H" in spec.axes
                                                   else None),
@@ -66,6 +66,11 @@ class ChannelScale:
 
     def __call__(self, x):
         return x * (self.weight[:, None, None] if self.image else self.weight)
+''',
+    "reshaped": '''\
+def reshaped(x, *shape):
+    """Each sample in another shape."""
+    return x.reshape((samples(x), *shape))
 ''',
     "samples": '''\
 def samples(x):

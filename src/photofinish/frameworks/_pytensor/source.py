@@ -34,18 +34,27 @@ class LayerWriter(ClassWriter):
         return shared(self.graph, native_path, paths(self.graph))
 
 
-IMPORTS = (("np.", "import numpy as np"), ("pytensor.", "import pytensor"), ("pt.", "import pytensor.tensor as pt"))
+IMPORTS = (("np.", "import numpy as np"),)
 HEAD = '''\
 """To train:
 
     model, Layer.training = Model(), True
-    loss, output = training_loss(model, {batch})  # of pt.tensor4("image"), or whatever shape one has
-    weights = [model.fc.weight, model.fc.bias]  # and so on
+    symbols = [pt.tensor(dtype=each.dtype.name, shape=each.shape) for each in batches[0]]
+    loss, outputs = training_loss(model, *symbols)
+    weights = [each for each in pytensor.graph.traversal.graph_inputs([loss])
+               if isinstance(each, pt.sharedvar.TensorSharedVariable) and each.dtype == "float32"]
     updates = {each: each - 0.01 * found for each, found in zip(weights, pytensor.grad(loss, weights))}
-    train_step = pytensor.function([{batch}], loss, updates={**updates, **Layer.updates})
+    train_step = pytensor.function(symbols, loss, updates={**updates, **Layer.updates}, on_unused_input="ignore")
+
+    for {batch} in batches:
+        loss = train_step({batch})
 """
 
 {imports}
+import pytensor
+import pytensor.tensor as pt
+
+pytensor.config.floatX = "float32"
 
 # The digest of the graph this was written from.
 GRAPH = "{digest}"

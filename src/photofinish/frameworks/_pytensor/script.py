@@ -1,0 +1,3 @@
+"""What makes a program of the printed module (../../scripts.py)."""
+
+READ = "float(loss)"
