@@ -32,7 +32,7 @@ def _sequence_conv(layer: layers.SequenceConv, spec: Spec) -> Native:
 RULES: Rules = {layers.Conv: _conv, layers.ConvTranspose: _conv_transpose, layers.SequenceConv: _sequence_conv}
 
 LOWERED = {
-    layers.Conv: "what each window reads, looked up, then a product: PyTensor has no convolution of images with channels",
+    layers.Conv: "what each window reads, looked up, and a product: PyTensor has no convolution with channels",
     layers.ConvTranspose: "a product, added to the pixels of each window",
     layers.SequenceConv: "an image of one row, transposed to channels first and back",
 }
