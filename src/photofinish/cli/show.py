@@ -31,7 +31,8 @@ Examples:
   photofinish show vgg16 --as table --input 3x320x320 --json""")
 @click.argument("model")
 @click.option("--as", "form", default="table", show_default=True, metavar="FORM",
-              help="table, onnx, or code: torch, keras, flax, gluon, chainer, cntk, mindspore, mlx, paddle, pytensor, theano or "
+              help="table, onnx, or code: torch, keras, flax, gluon, chainer, cntk, mindspore, mlx, paddle, pytensor, "
+                   "theano or tinygrad.")
 @click.option("--script", is_flag=True, help="The whole training program of the code, which runs on its own.")
 @click.option("--parallel", default="", metavar="WAY",
               help="With --script: the program on several devices (torch: ddp, ddp-accumulate, ddp-fp16, ddp-powersgd, "
