@@ -17,7 +17,7 @@ import pytest
 
 from parity import proven
 from parity.contenders import available, contenders, engines, make, require
-from photofinish import models
+from photofinish import environments, models
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.measure import proof
@@ -103,13 +103,15 @@ STANDS_FOR = distinct()
 SMALLEST = smallest_of_each_family()
 ALWAYS = [model for model in SMALLEST if depth(model) <= SHALLOW]
 COMPILED = sorted((each for each in [*contenders(cheap=False), *engines(cheap=False)] if available(each)), key=cost)
+HERE = [each for each in COMPILED if not isinstance(environments.own(each), environments.Missing)]
+APART = [each for each in COMPILED if each not in HERE]  # in environments of their own, which others may not have made
 
 
 def cases() -> Iterator[Any]:
     """Every model in eager and graph mode; the smallest of each family in inference engines and the other modes (in
-    TensorFlow's eager mode if it is shallow), the compilers taking turns over the families, those that take long
-    at the shallower ones (`make certify` asks all of all). A model's cases stand together: they share the
-    reference."""
+    TensorFlow's eager mode if it is shallow), the compilers of this Python taking turns over the families, and so those
+    of other environments, those that take long at the shallower ones (`make certify` asks all of all). A model's cases
+    stand together: they share the reference."""
     known = {each.name: each for each in [*contenders(cheap=True), *engines()]}
     for model in STANDS_FOR:
         names = ["torch:eager", "tensorflow:graph"]
@@ -120,9 +122,10 @@ def cases() -> Iterator[Any]:
         for name in names:
             if name in known:
                 yield pytest.param(model, known[name], id=f"{name}-{model}")
-        if model in SMALLEST and COMPILED:
-            compiler = COMPILED[SMALLEST.index(model) % len(COMPILED)]
-            yield pytest.param(model, compiler, id=f"{compiler.name}-{model}", marks=pytest.mark.compiled)
+        for compilers in (HERE, APART):
+            if model in SMALLEST and compilers:
+                compiler = compilers[SMALLEST.index(model) % len(compilers)]
+                yield pytest.param(model, compiler, id=f"{compiler.name}-{model}", marks=pytest.mark.compiled)
 
 
 def test_every_model_is_one_of_those_or_the_same_graph() -> None:
