@@ -1,6 +1,8 @@
 """The profilers of real frameworks: of a step they watch, hardly anything has no place."""
 
+from datetime import timedelta
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,3 +35,13 @@ def test_nearly_all_of_a_step_has_its_place(contender: str, task: str) -> None:
     for step in profiled:
         assert step["where"][UNPLACED] < 0.1 * step["seconds"], step["unplaced"]
         assert step["where"][KERNELS] > 0 and step["kernels"] >= 4  # three convolutions and a product of matrices
+
+
+def test_a_step_shorter_than_the_mean_keeps_every_node() -> None:
+    pytest.importorskip("openvino", reason="openvino is not installed")
+    own = import_module("photofinish.frameworks._openvino.profile")
+    node = SimpleNamespace(status=SimpleNamespace(name="EXECUTED"), real_time=timedelta(seconds=60), node_name="x",
+                           node_type="Convolution", exec_type="brgconv_f32")
+    contestant = SimpleNamespace(made=SimpleNamespace(profiling_info=[node, node]))
+    step, *nodes = own._events(contestant, lambda batch: None, None, set())
+    assert len(nodes) == 2 and sum(each.seconds for each in nodes) == pytest.approx(step.seconds)
