@@ -47,8 +47,15 @@
 # layers = "_keras.keras2"
 # hazards = "the wheels know AVX, but no AVX2, FMA or AVX-512"
 # [[tool.photofinish.recipes]]
-# version = ">=2,<2.9"
-# python = ">=3.7,<3.9"
+# version = ">=2,<2.2"
+# python = ">=3.7,<3.8"
+# dependencies = ["tensorflow-cpu", "numpy<1.20", "protobuf<3.20"]
+# modes = ["graph", "eager", "xla"]
+# driver = "_tensorflow.keras2"
+# layers = "_keras.keras2"
+# [[tool.photofinish.recipes]]
+# version = ">=2.2,<2.9"
+# python = ">=3.8,<3.9"
 # dependencies = ["tensorflow-cpu==2.5.0", "numpy<1.20", "protobuf<3.20"]
 # download = "210 MB"
 # disk = "860 MB"
@@ -56,6 +63,20 @@
 # driver = "_tensorflow.keras2"
 # layers = "_keras.keras2"
 # hazards = "wheels of 2021 use oneDNN where TF_ENABLE_ONEDNN_OPTS=1 says so, which is off unless it is set"
+# [[tool.photofinish.recipes]]
+# version = ">=2.9,<2.11"
+# python = ">=3.9,<3.11"
+# dependencies = ["tensorflow-cpu", "numpy<1.24", "protobuf<3.20"]
+# modes = ["graph", "eager", "xla"]
+# driver = "_tensorflow.keras2"
+# layers = "_keras.keras2"
+# [[tool.photofinish.recipes]]
+# version = ">=2.11,<2.16"
+# python = ">=3.9,<3.11"
+# dependencies = ["tensorflow-cpu==2.15.1", "numpy<2"]
+# modes = ["graph", "eager", "xla"]
+# driver = "_tensorflow.keras2_late"
+# layers = "_keras.keras2"
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own.
 

@@ -102,7 +102,15 @@
 # layers = "_torch.since"
 # hazards = "the wheels hold CUDA libraries, too: about 800 MB to download"
 # [[tool.photofinish.recipes]]
-# version = ">=1.8,<2.1"
+# version = ">=1.8,<1.11"
+# python = ">=3.8,<3.10"
+# dependencies = ["torch", "numpy<1.24"]
+# modes = ["eager", "trace"]
+# driver = "_torch.older"
+# layers = "_torch.since"
+# hazards = "the wheels hold CUDA libraries, too: about 800 MB to download"
+# [[tool.photofinish.recipes]]
+# version = ">=1.11,<2.1"
 # python = ">=3.8,<3.11"
 # dependencies = ["torch==1.12.1", "numpy<1.24"]
 # modes = ["eager", "trace"]

@@ -29,6 +29,23 @@ PROBES: Dict[str, Callable[..., Any]] = {
 SLOTS = {"velocity": "momentum", "moment1": "m", "moment2": "v"}
 
 
+def fill_in() -> None:
+    """What came with 2.3 and 2.4 and is asked for: before, there was no TF32 to switch off."""
+    for room, name, stand_in in ((tf.config.experimental, "enable_tensor_float_32_execution", lambda on: None),
+                                 (tf.config.experimental, "tensor_float_32_execution_enabled", lambda: False),
+                                 (tf.sysconfig, "get_build_info", dict)):
+        if not hasattr(room, name):
+            setattr(room, name, stand_in)
+
+
+def keras_version() -> str:
+    """Which tf.keras itself no longer tells since 2.13."""
+    if hasattr(tf.keras, "__version__"):
+        return str(tf.keras.__version__)
+    import keras
+    return str(keras.__version__)
+
+
 class Eager(Variable):
     """A variable that holds its value itself."""
 
@@ -47,14 +64,16 @@ class Contestant(KerasContestant):
     backend = "tensorflow"
     modes = ("eager", "graph", "xla")
     options = ()  # type: ignore[assignment]
+    source = staticmethod(keras2_source)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
+        fill_in()
         self.mode = find("tensorflow", setup.mode)(tf, setup)
         on_tensorflow.prepare(tf, setup)
 
     def facts(self) -> Dict[str, Any]:
-        return dict({"version": tf.__version__, "keras": tf.keras.__version__, "numpy": np.__version__},
+        return dict({"version": tf.__version__, "keras": keras_version(), "numpy": np.__version__},
                     **on_tensorflow.facts(tf), xla=self.mode.compiled,
                     adam="epsilon after the bias correction (Keras adds it before)",
                     batch_norm="of images, the running variance takes n - 1 in training; of vectors n; converted")
@@ -70,13 +89,18 @@ class Contestant(KerasContestant):
         self.variances = FusedVariances(graph, batch, optimizer is not None)
 
     def _make(self, shipped: str) -> None:
-        source = keras2_source(self.graph, self.optimizer, self.mode.written)
+        source = self.source(self.graph, self.optimizer, self.mode.written)
         self.native = vars(execute(source, self.writer("keras2", shipped), self.graph))
         self.model = Model(self.native["model"], Eager)
         self.bound: Dict[str, Callable[..., Any]] = {}
         if "optimizer" in self.native:
-            self.native["optimizer"]._create_all_weights(self.native["model"].trainable_variables)
-            self.updater = Updater(Eager(self.native["optimizer"].iterations))
+            optimizer, variables = self.native["optimizer"], self.native["model"].trainable_variables
+            self.updater = Updater(Eager(optimizer.iterations))
+            if hasattr(optimizer, "_create_all_weights"):
+                optimizer._create_all_weights(variables)
+            else:  # before 2.3
+                optimizer._create_hypers()
+                optimizer._create_slots(variables)
 
     def _slots(self) -> Dict[str, Tuple[List[Any], float]]:
         if self.optimizer is None or self.updater is None or getattr(self.optimizer, "momentum", 1) == 0:
