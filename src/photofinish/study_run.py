@@ -28,13 +28,15 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         listener: Listener | None = None, environments: Sequence[str] = (),
         make_environments: bool | None = None) -> list[Settled]:
     """Runs what is not settled yet, and what could not be raced before, and returns what became of all; `only` keeps
-    races whose title has each of these words. The order is drawn from `seed`, so that no model always runs on the
+    races whose title or group has each of these words. The order is drawn from `seed`, so that no model always runs on the
     warmed-up machine. Of a race of several days one is run; the others wait for another date.
 
-    Raises Interrupted (Ctrl-C): what was settled stays, and running again goes on from there.
+    Raises UsageError (no race has those words), and Interrupted (Ctrl-C): what was settled stays, and running again goes
+    on from there.
     """
+    wanted = {each.key for each in narrowed(study, only).races}
     kept = open_store(store)
-    pending = [each for each in _due(settled_of(study.races, kept)) if _wanted(each, only)]
+    pending = [each for each in _due(settled_of(study.races, kept)) if each.key in wanted]
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
     begin = time.monotonic()
@@ -63,6 +65,18 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
         target=planned.target, link=planned.link, profile=planned.profile, store=store, listener=listener,
         environments=environments, make_environments=make_environments, command=command)
     return found[0].race.id.rpartition("-")[0]
+
+
+def narrowed(study: Study, only: Sequence[str]) -> Study:
+    """The study with the races that have each of these words in their title or group. Raises UsageError if none has."""
+    races = tuple(each for each in study.races if _wanted(each, only))
+    if not races:
+        word = next((word for word in only if not any(_wanted(each, [word]) for each in study.races)), " and ".join(only))
+        groups, models = (", ".join(dict.fromkeys(getattr(each, what) for each in study.races))
+                          for what in ("group", "model"))
+        raise UsageError(f"no race of {study.name} has {word!r} in its title or group",
+                         f"its groups are: {groups}; its models: {models}")
+    return replace(study, races=races)
 
 
 def open_store(store: Path | str | None, only_read: bool = False) -> Store:

@@ -172,6 +172,16 @@ def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
     assert command("claims", "C7", "--json").out == checked
 
 
+def test_a_plan_is_narrowed_as_the_run_is(command: Command) -> None:
+    asked = ("study", "run", "simmons-2019", "--scale", "small", "--dry-run", "--json", "--only")
+    planned = json.loads(command(*asked, "digits").out)["races"]
+    assert planned and all("digits" in f"{each['group']} {each['model']}" for each in planned)
+    assert len(planned) < len(json.loads(command(*asked[:-1]).out)["races"])
+    for further in ("--dry-run", "--quiet"):
+        refused(command("study", "run", "simmons-2019", further, "--only", "resnet81"), "no race of simmons-2019 has",
+                "its groups are: ", "its models: ")
+
+
 def test_an_older_store_is_read_as_it_is(command: Command, tmp_path: Path) -> None:
     path = Store(tmp_path / ".photofinish").path
     with sqlite3.connect(path) as connection:

@@ -92,6 +92,15 @@ def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
     assert plan(found, second).sections
 
 
+def test_words_narrow_a_study_and_one_that_no_race_has_is_told(file: Path, tmp_path: Path) -> None:
+    found = study.read(file, "small")
+    assert [each.model for each in study_run.narrowed(found, ["INFER", "digits"]).races] == ["digits_cnn"]
+    for words in (["resnet81"], ["by batch", "digits_cnn"]):
+        with pytest.raises(UsageError, match="by batch, inference; its models: .*digits_cnn"):
+            study_run.run(found, only=words, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
 def test_the_largest_batch_of_all_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search itself: test_largest. Here it has found 12."""
     asked: list[int | str] = []

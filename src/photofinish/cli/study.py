@@ -86,10 +86,11 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     from photofinish.reports import study as report
     from photofinish.study import find
     found = find(study, scale)
+    asked = study_run.narrowed(found, only)
     if dry_run:
-        known = study_run.outcome(found, store)
-        present.documents([report.plan(found, known)], chosen,
-                          as_json=lambda: json.dumps(report.as_json(found, known), indent=2))
+        known = study_run.outcome(asked, store)
+        present.documents([report.plan(asked, known)], chosen,
+                          as_json=lambda: json.dumps(report.as_json(asked, known), indent=2))
         return 0
     interrupted = False
     with output.watching(quiet) as listener:
