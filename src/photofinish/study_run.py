@@ -28,10 +28,10 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         listener: Listener | None = None, environments: Sequence[str] = (),
         make_environments: bool | None = None) -> list[Settled]:
     """Runs what is not settled yet, and what could not be raced before, and returns what became of all; `only` keeps
-    races whose title or group has each of these words. The order is drawn from `seed`, so that no model always runs on the
-    warmed-up machine. Of a race of several days one is run; the others wait for another date.
+    races whose title or group has each of these words. The order is drawn from `seed`, so that no model always runs on
+    the warmed-up machine. Of a race of several days one is run; the others wait for another date.
 
-    Raises UsageError (no race has those words), and Interrupted (Ctrl-C): what was settled stays, and running again goes
+    Raises UsageError (no race has those words) and Interrupted (Ctrl-C): what was settled stays, and running again goes
     on from there.
     """
     wanted = {each.key for each in narrowed(study, only).races}
@@ -58,7 +58,7 @@ def race(planned: PlannedRace, *, store: Path | str | None = None, listener: Lis
          environments: Sequence[str] = (), make_environments: bool | None = None, command: str | None = None) -> str:
     """Runs one planned race and returns the session it is in. Raises UsageError and Interrupted."""
     found = api.race(
-        planned.model, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
+        planned.located, planned.contenders, planned.tasks, batch=planned.batch, shape=planned.shape,
         classes=planned.classes, optimizer=planned.optimizer, regime=planned.regime, device=planned.device,
         threads=planned.threads, budget=planned.budget, precision=planned.precision, margin=planned.margin,
         launches=planned.launches, data=planned.data, epochs=planned.epochs, seeds=planned.seeds,
@@ -71,10 +71,10 @@ def narrowed(study: Study, only: Sequence[str]) -> Study:
     """The study with the races that have each of these words in their title or group. Raises UsageError if none has."""
     races = tuple(each for each in study.races if _wanted(each, only))
     if not races:
-        word = next((word for word in only if not any(_wanted(each, [word]) for each in study.races)), " and ".join(only))
+        nobody = [word for word in only if not any(_wanted(each, [word]) for each in study.races)]
         groups, models = (", ".join(dict.fromkeys(getattr(each, what) for each in study.races))
                           for what in ("group", "model"))
-        raise UsageError(f"no race of {study.name} has {word!r} in its title or group",
+        raise UsageError(f"no race of {study.name} has {' and '.join(nobody or only)!r} in its title or group",
                          f"its groups are: {groups}; its models: {models}")
     return replace(study, races=races)
 

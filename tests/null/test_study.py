@@ -96,7 +96,7 @@ def test_words_narrow_a_study_and_one_that_no_race_has_is_told(file: Path, tmp_p
     found = study.read(file, "small")
     assert [each.model for each in study_run.narrowed(found, ["INFER", "digits"]).races] == ["digits_cnn"]
     for words in (["resnet81"], ["by batch", "digits_cnn"]):
-        with pytest.raises(UsageError, match="by batch, inference; its models: .*digits_cnn"):
+        with pytest.raises(UsageError, match=r"by batch, inference; its models: .*digits_cnn"):
             study_run.run(found, only=words, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
@@ -160,10 +160,10 @@ def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: p
 
 def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "impossible.toml"
-    path.write_text(FILE.replace('device = "cpu"', 'optimizer = "sgdd"'))
+    path.write_text(FILE.replace('device = "cpu"', "threads = 9999"))
     found = study.read(path, "small")
     settled = study_run.run(found, only=["inference"], store=tmp_path / "store")
-    assert "sgdd" in settled[1].reason and not settled[1].pending
+    assert "9999 threads" in settled[1].reason and not settled[1].pending
 
 
 def test_what_could_not_be_raced_is_tried_again(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,6 +260,71 @@ def test_a_malformed_study_is_told_where(tmp_path: Path, written: str, instead: 
     with pytest.raises(UsageError) as refused:
         study.read(path, "small")
     assert str(path) in refused.value.message and "line" in refused.value.message and refused.value.hint
+
+
+NAMES = [  # written, instead, the line on which it is told, and what is told
+    ('["fake:steady[step=0.001]", ', '["torch:egaer", ', "contenders = ", "'egaer'.*did you mean eager"),
+    ('["fake:steady[step=0.001]", ', '["torch:eager[layot=x]", ', "contenders = ", "'layot'.*did you mean layout"),
+    ('["fake:steady[step=0.001]", ', '["toch", ', "contenders = ", "'toch'.*torch"),
+    ('["fake:steady[step=0.001]", ', '["onnxruntime", ', "contenders = ", "needs two .*onnxruntime.* has it"),
+    ("budget = 5", 'optimizer = "sdg"', "optimizer = ", "'sdg'.*sgd"),
+    ("budget = 5", 'data = "digit"', "data = ", "'digit'.*digits"),
+    ("budget = 5", 'data = "patterns:many"', "data = ", "patterns comes with .* takes no folder"),
+    ('device = "cpu"', 'devices = ["gpu"]', "devices = ", "'gpu'.*cpu, cuda"),
+    ('device = "cpu"', 'device = "cpuu"', "device = ", "'cpuu'.*cpu"),
+    ('name = "inference"', 'name = "inference"\nscale = 3', "scale = 3", "should be tables .*not 3"),
+    ("[races.scale.small]", "[races.scale.small]\nbacthes = [4]", "bacthes", "'bacthes'.*batches"),
+    ("[races.scale.small]", "[races.scale.small]\nmodels = ['resnet81']", "models = ['res", "no model.*resnet18"),
+    ("launches = 1", 'launches = 1\ncontenders = ["torhc", "jax"]', 'contenders = ["torhc', "'torhc'.*torch"),
+    ("{ batch = 32,", '{ model = "resnet18", batch = 32,', "except = ", "no model of this group is called 'resnet18'"),
+    ('model = "digits_cnn", reason', 'regime = "macthed", reason', "except = [{ regime", "'macthed'.*matched"),
+    ("[races.published]", "[races.published]\nratios.resnet18.1x8x8 = { 8 = 2.0 }", "ratios.res",
+     "no model of this group is called 'resnet18'"),
+    ("[races.published]", "[races.published.ratios]\nvgg16.1x8x8 = { 8 = 2.0 }\n[races.published]", "vgg16.1x8x8",
+     "no model of this group is called 'vgg16'"),
+    ('b = "fake:steady[step=0.002]"', 'b = "fake:steady[step=0.02]"', "b = ", "contender of this group.*step=0.002"),
+    ("[8, 16, 32]", "[8, 16, 8]", "batches = ", "should be a list of different ones; 8 is in it twice"),
+    ('device = "cpu"', 'inputs = [8, "8"]', "inputs = ", "'8' is in it twice"),
+    ('"digits_cnn"]', '"digits_cn"]', '"digits_cn"]', "no model is called 'digits_cn'\ndid you mean digits_cnn"),
+    ("contenders = [", 'contenders = ["a b", ', "contenders = ", "'a b' is not a contender: write"),
+]
+
+
+@pytest.mark.parametrize(("written", "instead", "line", "said"), NAMES, ids=lambda each: each[:40])
+def test_a_name_that_is_none_is_told_where_and_the_nearest(tmp_path: Path, written: str, instead: str, line: str,
+                                                           said: str) -> None:
+    """Also in what the file says for a scale that is not asked for."""
+    path = tmp_path / "broken.toml"
+    path.write_text(FILE.replace(written, instead, 1))
+    number = next(count for count, each in enumerate(path.read_text().splitlines(), 1) if line in each)
+    with pytest.raises(UsageError, match=re.compile(said, re.DOTALL)) as refused:
+        study.read(path)
+    assert f"{path}, line {number}: " in refused.value.message
+    assert "should be no" not in refused.value.message and "should be '" not in refused.value.message
+
+
+def test_what_this_machine_lacks_is_no_mistake_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "elsewhere.toml"
+    path.write_text(FILE.replace('device = "cpu"', 'device = "cuda"\ndata = "cifar10:nowhere"').replace(
+        '"fake:steady[step=0.001]", ', '"fake:steady[step=0.001]", "all", "torch@1.8.0:eager", "torch", "torch", '))
+    assert len(study.read(path).to_run()) >= 2
+
+
+def test_a_model_of_ones_own_lies_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it is run from; it is the same race that was known by its key when it was run from there."""
+    folder, elsewhere = tmp_path / "ours", tmp_path / "elsewhere"
+    folder.mkdir(), elsewhere.mkdir()
+    (folder / "net.py").write_text(Path(TINY.partition(":")[0]).read_text())
+    (folder / "mine.toml").write_text(FILE.replace(TINY, "./net.py:tiny"))
+    monkeypatch.chdir(folder)
+    here = study.read(Path("mine.toml"), "small")
+    monkeypatch.chdir(elsewhere)
+    found = study.read(Path("../ours/mine.toml"), "small")
+    assert [each.key for each in found.races] == [each.key for each in here.races] == [
+        replace(each, folder="").key for each in found.races]
+    assert found.races[0].model == "./net.py:tiny" and found.races[0].located == "../ours/net.py:tiny"
+    (done, *_) = study_run.run(found, only=["by batch"], store=tmp_path / "store")
+    assert done.results and not done.reason
 
 
 def test_names_are_told_the_nearest(file: Path) -> None:

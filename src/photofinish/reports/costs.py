@@ -79,7 +79,7 @@ def _named(study: Study, races: Sequence[Settled]) -> list[Network]:
 def _network(study: Study, planned: PlannedRace) -> Network | None:
     if study.accuracy is None or planned.model not in study.accuracy.top1:
         return None
-    graph = models.find(planned.model).graph(planned.shape, planned.classes)
+    graph = models.find(planned.located).graph(planned.shape, planned.classes)
     return Network(planned.model, graph.parameter_count, graph.macs, study.accuracy.top1[planned.model])
 
 

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,14 @@ from photofinish import machine, models
 from photofinish.environments import ALL, TASKS
 from photofinish.errors import UsageError, unknown
 from photofinish.graph import ModelError
+from photofinish.optimizers import OPTIMIZERS
+from photofinish.study import names
 from photofinish.study.checks import (
+    MORE,
     Malformed,
     Reader,
     Source,
+    Where,
     batch_of,
     choice,
     count,
@@ -31,18 +35,19 @@ from photofinish.study.checks import (
     link_of,
     many,
     ratios,
+    scaled,
     seconds,
+    several,
     shape_of,
     text,
 )
-from photofinish.values import REGIMES, WHOLE, Contender, Link, Result
+from photofinish.values import REGIMES, WHOLE, Link, Result
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-MORE = "see docs/reference/studies.md"
 BUILTIN = Path(__file__).parent / "builtin"
 OUT_OF_MEMORY = "out of memory"
 ABSENT = (("day", None), ("link", None), ("profile", False))  # what races were known by before there was such a thing
@@ -52,7 +57,8 @@ ABSENT = (("day", None), ("link", None), ("profile", False))  # what races were 
 class PlannedRace:
     """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it).
     `day` counts the days on which one race is run anew, None where it is run once. `published` is
-    seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None."""
+    seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None. Paths
+    of models begin at `folder`, where the file lies."""
 
     group: str
     model: str
@@ -78,12 +84,18 @@ class PlannedRace:
     profile: bool = False
     skip: str = field(default="", compare=False)
     published: float | str | None = field(default=None, compare=False)
+    folder: str = field(default="", compare=False)
+
+    @property
+    def located(self) -> str:
+        """By what the model is found from here."""
+        return names.located(self.model, self.folder)
 
     @property
     def key(self) -> str:
         """A digest of what is run: a race that was run under it is not run again."""
         told = {name: value for name, value in asdict(self).items()
-                if name not in ("skip", "published") and (name, value) not in ABSENT}
+                if name not in ("skip", "published", "folder") and (name, value) not in ABSENT}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -154,16 +166,17 @@ class Settled:
 
 
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
-RUN = {"contenders": many(text), "device": text, "regime": choice("regime", REGIMES), "optimizer": text,
-       "threads": count, "launches": count, "classes": count, "budget": seconds, "precision": fraction,
-       "margin": fraction, "data": text, "epochs": count, "seeds": count, "target": fraction,
-       "link": link_of, "profile": flag}
-AXES = {"models": many(text), "inputs": many(shape_of), "batches": many(batch_of), "devices": many(text),
-        "regimes": many(choice("regime", REGIMES)), "links": many(link_of), "days": count}
-GROUP = {"name": text, "tasks": many(choice("task", TASKS + WHOLE)), **AXES, **RUN}
+REGIME = choice("regime", REGIMES)
+RUN = {"contenders": many(names.contender_of), "device": names.device_of, "regime": REGIME,
+       "optimizer": choice("optimizer", tuple(OPTIMIZERS)), "threads": count, "launches": count, "classes": count,
+       "budget": seconds, "precision": fraction, "margin": fraction, "data": names.data_of, "epochs": count,
+       "seeds": count, "target": fraction, "link": link_of, "profile": flag}
+AXES = {"models": several(text), "inputs": several(shape_of), "batches": several(batch_of),
+        "devices": several(names.device_of), "regimes": several(REGIME), "links": several(link_of), "days": count}
+GROUP = {"name": text, "tasks": several(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
-EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": text, "regime": text,
-                             "reason": text}
+EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": names.device_of,
+                             "regime": REGIME, "reason": text}
 PUBLISHED = {"source": text, "a": text, "b": text}
 ACCURACY = {"source": text, "top1": fractions}
 
@@ -202,6 +215,7 @@ class _Reading:
 
     def __init__(self, source: Source, tables: dict[str, Any], scale: str) -> None:
         self.source, self.tables, self.scale = source, tables, scale
+        self.folder = source.path.parent
 
     def study(self) -> Study:
         self.source.only(self.tables, (), ("study", "races"))
@@ -229,7 +243,7 @@ class _Reading:
             if "published" in group:
                 printed = self._table(group["published"], (*where, "published"))
                 inside = (*where, "published")
-                found = self._values(printed, inside, PUBLISHED, ("ratios",), scaled=False)
+                found = self._values(printed, inside, PUBLISHED, ("ratios",), by_scale=False)
                 self.source.value({"ratios": {}, **printed}, inside, "ratios", ratios)
                 published[merged["name"]] = Published(*(found.get(key, "") for key in PUBLISHED))
             races += self._grid(group, where, merged)
@@ -240,47 +254,55 @@ class _Reading:
         if "accuracy" not in head:
             return None
         where = ("study", "accuracy")
-        found = self._values(self._table(head["accuracy"], where), where, ACCURACY, scaled=False)
+        found = self._values(self._table(head["accuracy"], where), where, ACCURACY, by_scale=False)
         for key in ACCURACY:
             if key not in found:
                 raise Malformed(self.source, where, key, "is missing", MORE)
         for name in found["top1"]:
-            self.source.told((*where, "top1"), name, models.find, name)
+            self.source.told((*where, "top1"), name, self._model, name)
         return Accuracy(**found)
 
-    def _table(self, value: Any, where: tuple[Any, ...]) -> dict[str, Any]:
+    def _table(self, value: Any, where: Where) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Malformed(self.source, where, "", "is missing or no table", MORE)
         return value
 
-    def _values(self, table: dict[str, Any], where: tuple[Any, ...], readers: Mapping[str, Any],
-                more: tuple[str, ...] = (), scaled: bool = True) -> dict[str, Any]:
+    def _values(self, table: dict[str, Any], where: Where, readers: Mapping[str, Any],
+                more: tuple[str, ...] = (), by_scale: bool = True) -> dict[str, Any]:
         """What the table says, and over that what it says for the scale."""
-        allowed = tuple(readers) + more + (("scale",) if scaled else ())
+        allowed = tuple(readers) + more + (("scale",) if by_scale else ())
         self.source.only(table, where, allowed)
         found = {key: self.source.value(table, where, key, reader) for key, reader in readers.items() if key in table}
-        other = table.get("scale", {}).get(self.scale) if scaled and isinstance(table.get("scale"), dict) else None
-        if other is not None:
-            inside = (*where, "scale", self.scale)
-            self.source.only(self._table(other, inside), inside, tuple(readers))
-            found.update({key: self.source.value(other, inside, key, reader) for key, reader in readers.items()
-                          if key in other})
+        for inside, other in self._scales(table, where) if by_scale else ():
+            self.source.only(other, inside, tuple(readers))
+            told = {key: self.source.value(other, inside, key, readers[key]) for key in other}
+            found.update(told if inside[-1] == self.scale else {})
         return found
 
-    def _grid(self, group: dict[str, Any], where: tuple[Any, ...], merged: dict[str, Any]) -> Iterator[PlannedRace]:
+    def _scales(self, table: dict[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:
+        """What the table says for each scale, whichever is asked for, and where."""
+        for name, other in self.source.value({"scale": {}, **table}, where, "scale", scaled).items():
+            yield (*where, "scale", name), other
+
+    def _model(self, name: str) -> models.Model:
+        return models.find(names.located(name, self.folder))
+
+    def _grid(self, group: dict[str, Any], where: Where, merged: dict[str, Any]) -> Iterator[PlannedRace]:
         """Every combination, with a reason for those that are left out."""
         if not merged.get("models"):
             raise Malformed(self.source, where, "models", "is missing", 'add models = ["resnet18"]')
         if len(merged.get("contenders", ())) < 2 and merged.get("contenders") != (ALL,):
             raise Malformed(self.source, where, "contenders", "names fewer than two",
                             'add contenders = ["torch:eager", "tensorflow:graph"], or ["all"], here or in [study]')
-        for key, reader in (("models", models.find), ("contenders", _contender)):
-            for name in merged[key]:
-                self.source.told(where, key, reader, name)
+        places = [(where, group), *self._scales(group, where)]
+        for place, table in places:
+            for name in table.get("models", ()):
+                self.source.told(place, "models", self._model, name)
         exceptions = group.get("except", [])
         if not isinstance(exceptions, list):
             raise Malformed(self.source, where, "except", "should be a list", MORE)
         exceptions = [self.source.table(each, (*where, "except"), EXCEPT) for each in exceptions]
+        self._check(group, where, merged, [name for _, table in places for name in table.get("models", ())], exceptions)
         fixed = {each.name: merged[each.name] for each in fields(PlannedRace) if each.name in merged}
         axes = (merged["models"], merged.get("inputs", (None,)), merged.get("batches", (None,)),
                 merged.get("devices", (merged.get("device", "cpu"),)),
@@ -293,14 +315,30 @@ class _Reading:
                          if all(at[key] == value for key, value in each.items() if key != "reason")), "")
             tasks = merged.get("tasks", ("train",))
             settled = {**fixed, "group": merged["name"], "tasks": tasks, "model": model, "shape": shape, "batch": batch,
-                       "device": device, "regime": regime, "link": link, "day": day,
+                       "device": device, "regime": regime, "link": link, "day": day, "folder": str(self.folder),
                        "profile": merged.get("profile", False) and not set(tasks) & set(WHOLE)}
-            yield PlannedRace(**settled, skip=told or _cannot(model, shape, merged.get("classes"), device),
-                              published=_printed(group, model, shape, batch))
+            yield PlannedRace(**settled, published=_printed(group, model, shape, batch), skip=told or _cannot(
+                names.located(model, self.folder), shape, merged.get("classes"), device))
 
-
-def _contender(name: str) -> Any:
-    return name if name == ALL else Contender.parse(name)
+    def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
+               exceptions: list[dict[str, Any]]) -> None:
+        """Raises Malformed where parts of the group do not fit together; `known` are its models, at whatever scale."""
+        head = self.tables["study"]
+        said = [(place, table["contenders"]) for place, table in (
+            (("study",), head), *self._scales(head, ("study",)), (where, group), *self._scales(group, where))
+            if "contenders" in table]
+        place = next((place for place, given in reversed(said) if tuple(given) == merged["contenders"]), where)
+        self.source.told(place, "contenders", partial(names.check_tasks, tasks=merged.get("tasks", ("train",))),
+                         merged["contenders"])
+        of_group = choice("model of this group", known)
+        for each in exceptions:
+            self.source.told(where, "except", of_group, each.get("model", known[0]))
+        published = group.get("published", {})
+        for name in published.get("ratios", {}):
+            self.source.told((*where, "published", "ratios"), name, of_group, name)
+        racing = list(dict.fromkeys(title for _, given in said for title in names.titles(given)))
+        for key in {"a", "b"} & published.keys():
+            self.source.value(published, (*where, "published"), key, choice("contender of this group", racing))
 
 
 def _names(table: Any) -> list[str]:

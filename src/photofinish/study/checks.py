@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from photofinish.errors import UsageError, unknown
-from photofinish.values import MAX, Link
+from photofinish.graph import ModelError
+from photofinish.models import UnknownModel
+from photofinish.values import MAX, Link, SpellingError
 
+MORE = "see docs/reference/studies.md"
 Where = tuple[Any, ...]  # the tables down to a key: ("races", 0, "scale", "small")
 Reader = Callable[[Any], Any]  # raises ValueError (what it should be) or UsageError (a name that is none)
 
@@ -21,10 +24,11 @@ class Source:
     words: str
 
     def line(self, where: Where, key: str) -> int:
-        """Of the key in that table; of the table if it is not written as `key = ...` there; else 1."""
+        """Of the key in that table; of the table if it is not written as `key = ...` there; of where the table above it
+        has it; else 1."""
         names = [each for each in where if isinstance(each, str)]
         number = next((each for each in where if isinstance(each, int)), 0)
-        best, seen, inside = 1, -1, not where
+        best, seen, inside = 0, -1, not where
         for count, words in enumerate(self.words.splitlines(), 1):
             header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", words)
             if header and "=" not in words.partition("]")[0]:
@@ -32,9 +36,9 @@ class Source:
                 seen += path == names[:1]
                 inside = path == names and seen in (number, -1 if len(names) == 1 else number)
                 best = count if inside else best
-            elif inside and key and re.match(rf'\s*"?{re.escape(key)}"?\s*=', words):
+            elif inside and key and re.match(rf'\s*"?{re.escape(key)}"?\s*[=.]', words):
                 return count
-        return best
+        return best or (self.line(where[:-1], names[-1]) if len(names) > 1 else 1)
 
     def only(self, table: dict[str, Any], where: Where, allowed: Sequence[str]) -> None:
         """Raises Malformed for a key that does not belong there, with the nearest that does."""
@@ -59,9 +63,14 @@ class Source:
         try:
             return reader(value)
         except UsageError as wrong:
-            raise Malformed(self, where, key, wrong.message, wrong.hint) from wrong
+            raise Malformed(self, where, key, wrong.message, wrong.hint or MORE) from wrong
+        except (UnknownModel, SpellingError) as wrong:  # "what is wrong: what is right"
+            message, _, hint = str(wrong).rpartition(": ")
+            raise Malformed(self, where, key, message, hint) from wrong
+        except ModelError as wrong:
+            raise Malformed(self, where, key, str(wrong), MORE) from wrong
         except ValueError as wrong:
-            raise Malformed(self, where, key, f"should be {wrong}", "see docs/reference/studies.md") from wrong
+            raise Malformed(self, where, key, f"should be {wrong}", MORE) from wrong
 
 
 class Malformed(UsageError):
@@ -85,6 +94,24 @@ def many(reader: Reader) -> Reader:
             raise ValueError(f"a list with something in it, not {value!r}")
         return tuple(map(reader, value))
     return read
+
+
+def several(reader: Reader) -> Reader:
+    """Of which none is there twice: it would be the same race again."""
+    def read(value: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = many(reader)(value)
+        for count, each in enumerate(found):
+            if each in found[:count]:
+                raise ValueError(f"a list of different ones; {value[count]!r} is in it twice")
+        return found
+    return read
+
+
+def scaled(value: Any) -> dict[str, dict[str, Any]]:
+    """Scale -> what it says instead."""
+    if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
+        raise ValueError(f"tables by the name of a scale, such as small, not {value!r}")
+    return value
 
 
 def choice(what: str, choices: Sequence[str]) -> Reader:
