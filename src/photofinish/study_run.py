@@ -13,7 +13,7 @@ from photofinish.errors import UsageError
 from photofinish.render.quantities import write
 from photofinish.runner.session import judged
 from photofinish.store import Store
-from photofinish.study import PlannedRace, Settled, Study
+from photofinish.study import PlannedRace, Settled, Study, find
 from photofinish.values import Progress
 
 Listener = Callable[[Progress], None]
@@ -81,6 +81,13 @@ def narrowed(study: Study, only: Sequence[str]) -> Study:
 
 def open_store(store: Path | str | None, only_read: bool = False) -> Store:
     return Store(Path(store) if store is not None else api.DEFAULT_STORE, only_read)
+
+
+def stored(study: Study, store: Path | str | None = None) -> dict[str, list[PlannedRace]]:
+    """The races of a built-in study that the store has, by every other scale than this."""
+    settled = open_store(store, only_read=True).settled()
+    return {scale: [each for each in find(study.name, scale).races if settled.get(each.key, ("", ""))[0]]
+            for scale in ("", *study.scales) if scale != study.scale}
 
 
 def _left(seconds: float, done: int, total: int) -> str:

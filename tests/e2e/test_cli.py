@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 import factories
-from photofinish import environments, machine
+from photofinish import environments, machine, study
 from photofinish.cli import options
 from photofinish.cli.live import Watcher
 from photofinish.models import all_models
@@ -170,6 +170,16 @@ def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
     jsonschema.validate(json.loads(checked), schema("claims"))
     assert json.loads(checked)[0]["judgement"] == "MIXED"
     assert command("claims", "C7", "--json").out == checked
+
+
+def test_claims_say_that_their_races_were_run_at_another_scale(command: Command, tmp_path: Path) -> None:
+    """And that there is no such store."""
+    planned = next(each for each in study.find("asu-2023", "small").races if each.group == "inference on a CPU")
+    Store(tmp_path / "kept").settle(planned.key, "a session")
+    shown = " ".join(command("claims", "C29", "C4", "--store", "kept", "--markdown").out.split())
+    assert shown.count("run at --scale small: photofinish claims --scale small") == 1
+    refused(command("claims", "--store", "missing"), "no race has been run with the store missing", "study run")
+    assert not (tmp_path / "missing").exists()
 
 
 def test_a_plan_is_narrowed_as_the_run_is(command: Command) -> None:

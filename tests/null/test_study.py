@@ -313,7 +313,8 @@ def test_what_this_machine_lacks_is_no_mistake_in_a_file(tmp_path: Path) -> None
 def test_a_model_of_ones_own_lies_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever it is run from; it is the same race that was known by its key when it was run from there."""
     folder, elsewhere = tmp_path / "ours", tmp_path / "elsewhere"
-    folder.mkdir(), elsewhere.mkdir()
+    folder.mkdir()
+    elsewhere.mkdir()
     (folder / "net.py").write_text(Path(TINY.partition(":")[0]).read_text())
     (folder / "mine.toml").write_text(FILE.replace(TINY, "./net.py:tiny"))
     monkeypatch.chdir(folder)

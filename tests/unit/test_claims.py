@@ -12,13 +12,13 @@ from factories import Runner, case, race
 from photofinish import claims, study
 from photofinish.claims import Claim, Judgement, judge, programs
 from photofinish.errors import UsageError
-from photofinish.render import html
+from photofinish.render import html, markdown
 from photofinish.reports.claims import as_json, document
 from photofinish.reports.json import schema
 from photofinish.stats import judge as judged
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
-from photofinish.values import Epoch, Race, Result, Training
+from photofinish.values import Epoch, Observation, Race, Result, Training
 
 
 def settled(ratio: float, model: str = "resnet18", launches: int = 6) -> Settled:
@@ -204,6 +204,32 @@ def test_what_is_yet_to_be_run_is_told_with_its_scale() -> None:
     (asked,) = claims.chosen(["C27"], "small")
     assert judge(asked).why == "photofinish study run asu-2023 --scale small"
     assert judge(claims.chosen(["C27"])[0]).why == "photofinish study run asu-2023"
+
+
+def test_what_was_run_at_another_scale_is_pointed_at() -> None:
+    """Unless the claim speaks of none of it; nothing else of the judgement changes."""
+    planned = settled(1.3).planned
+    (asked,) = claims.chosen(["C27"])
+    bare = replace(asked, asks={"study": "asu-2023", "a": PAIR[0], "b": PAIR[1], "groups": ["training"]}, test="faster")
+    found = claims.pointed(judge(bare), {"small": [planned], "tiny": [replace(planned, group="inference")]})
+    assert found.elsewhere == "run at --scale small: photofinish claims --scale small"
+    assert as_json([found]) == as_json([judge(bare)]) and found.elsewhere in html.render([document([found])])
+    assert claims.pointed(judge(bare), {"small": []}) == judge(bare)
+    assert claims.pointed(judge(bare, [settled(1.3)]), {"small": [planned]}).elsewhere == ""
+    small = claims.pointed(judge(replace(bare, scale="small")), {"": [planned]})
+    assert small.elsewhere == "run at its full scale: photofinish claims"
+
+
+def test_words_are_quoted_once_and_a_paraphrase_is_not() -> None:
+    page = markdown.render([document([judge(each) for each in claims.chosen(["C1", "C22", "C36"])])])
+    assert '"Pytorch consistently outperforms' in page and ' PyTorch debuggable with pdb; TF needs "a special' in page
+    assert " power independent of batch" in page
+
+
+def test_what_was_seen_one_time_was_seen_once() -> None:
+    seen = [Observation("graph", f"is traced {many} times", True) for many in ("1", "11", "0.1", "2")]
+    assert [each.split("traced ")[1] for each in judge(program(PROGRAM), (), seen).speaking_for] == [
+        "once", "11 times", "0.1 times", "2 times"]
 
 
 PROGRAM = "import json\nprint('noise')\nprint(json.dumps({'holds': %s, 'told': 'seen'}))\n"

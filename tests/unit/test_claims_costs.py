@@ -7,7 +7,7 @@ import pytest
 from claim_rows import PAIR, claim
 from factories import Runner, case, race
 from photofinish import models, study
-from photofinish.claims import judge
+from photofinish.claims import costs, judge
 from photofinish.stats import judge as judged
 from photofinish.study import OUT_OF_MEMORY, PlannedRace, Settled
 from photofinish.values import Energy, Failure, Metering, Phase, Race, Result, Training
@@ -160,3 +160,11 @@ def test_accuracy_over_time_is_a_hyperbola_or_not(curved: bool, word: str) -> No
     found = judge(asked, races)
     assert found.word == word, found.why
     assert judge(asked, races[:2]).word == "NOT YET RUN"
+    sides = found.speaking_for + found.speaking_against
+    assert [each for each in found.why.split("; ") if not each.endswith(" (undecided)")] == list(sides)
+
+
+def test_a_reading_that_decides_nothing_is_marked() -> None:
+    """Of two readings one speaks."""
+    told = {("cpu", "torch:eager", 1): "one", ("cpu", "tensorflow:graph", 1): "another"}
+    assert costs._readings(told, ("one",)) == "one; another (undecided)"

@@ -5,14 +5,14 @@ A judgement is a function of the store: where nothing was run it reads NOT YET R
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from photofinish.claims import evidence, programs, races
 from photofinish.claims.claim import JUDGEMENTS, Claim, Judgement
 from photofinish.errors import unknown
-from photofinish.study import Settled
+from photofinish.study import PlannedRace, Settled
 from photofinish.values import Observation
 
 if sys.version_info >= (3, 11):
@@ -20,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["JUDGEMENTS", "Claim", "Judgement", "chosen", "judge", "ledger"]
+__all__ = ["JUDGEMENTS", "Claim", "Judgement", "chosen", "judge", "ledger", "pointed"]
 
 LEDGER = Path(__file__).parent / "ledger.toml"
 
@@ -53,3 +53,14 @@ def judge(claim: Claim, settled: Sequence[Settled] = (), seen: Sequence[Observat
     if claim.test in programs.OBSERVERS:
         return programs.judged(claim, seen)
     return Judgement(claim, "NOT TESTABLE HERE", claim.asks["reason"])
+
+
+def pointed(judgement: Judgement, stored: Mapping[str, Sequence[PlannedRace]]) -> Judgement:
+    """Where none of a claim's races was run at its scale: with the others of which `stored` has some, by scale."""
+    scales = [scale for scale, planned in stored.items()
+              if evidence.about(judgement.claim, [Settled(each) for each in planned])]
+    if judgement.word != "NOT YET RUN" or not scales:
+        return judgement
+    told = "; ".join(f"run at --scale {scale}: photofinish claims --scale {scale}" if scale
+                     else "run at its full scale: photofinish claims" for scale in scales)
+    return replace(judgement, elsewhere=told)

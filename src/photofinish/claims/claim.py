@@ -39,6 +39,7 @@ class Judgement:
     why: str
     speaking_for: tuple[str, ...] = ()
     speaking_against: tuple[str, ...] = ()
+    elsewhere: str = ""  # where nothing was run at its scale: at which the store has races of its study, and how to ask
 
 
 def weighed(speaking: Sequence[str], against: Sequence[str], otherwise: str = "REFUTED") -> str:
@@ -46,6 +47,11 @@ def weighed(speaking: Sequence[str], against: Sequence[str], otherwise: str = "R
     if not against:
         return "CONFIRMED" if speaking else "UNDECIDED"
     return "MIXED" if speaking else otherwise
+
+
+def reading(words: str, decided: bool) -> str:
+    """What was read, one of several, marked where it speaks neither for a claim nor against it."""
+    return words if decided else f"{words} (undecided)"
 
 
 def together(claim: Claim, parts: Mapping[str, Judgement]) -> Judgement:

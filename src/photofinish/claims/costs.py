@@ -1,12 +1,12 @@
 """What the races of a study say to a claim of power, energy, operations or accuracy."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from photofinish import models, study
-from photofinish.claims.claim import Claim, Judgement, weighed
+from photofinish.claims.claim import Claim, Judgement, reading, weighed
 from photofinish.claims.evidence import Test, comparable, not_run
 from photofinish.stats import alike, lines, operations
 from photofinish.stats.energy import consumption
@@ -29,8 +29,8 @@ def _same_power(claim: Claim, races: Sequence[Settled]) -> Judgement:
     decisions = dict(zip(samples, decide(list(samples.values()), found[0][1].race.margin)))
     same = tuple(name for name, each in decisions.items() if each.word == "EQUIVALENT")
     other = tuple(name for name, each in decisions.items() if each.word in ("FASTER", "SLOWER"))
-    told = "; ".join(f"{name}: {math.exp(each.mean):.3f} times the power at the largest batch" for name, each in
-                     decisions.items())
+    told = "; ".join(reading(f"{name}: {math.exp(each.mean):.3f} times the power at the largest batch",
+                             name in same + other) for name, each in decisions.items())
     return Judgement(claim, weighed(same, other), told, same, other)
 
 
@@ -70,7 +70,11 @@ def _same_power_of_networks(claim: Claim, races: Sequence[Settled]) -> Judgement
             for setting, groups in largest.items()}
     same = tuple(told[setting] for setting, word in words.items() if word == alike.ALIKE)
     other = tuple(told[setting] for setting, word in words.items() if word == alike.DIFFERENT)
-    return Judgement(claim, weighed(same, other), "; ".join(told.values()), same, other)
+    return Judgement(claim, weighed(same, other), _readings(told, same + other), same, other)
+
+
+def _readings(told: Mapping[Setting, str], decided: Sequence[str]) -> str:
+    return "; ".join(reading(each, each in decided) for each in told.values())
 
 
 def _told(setting: Setting) -> str:
@@ -116,7 +120,7 @@ def _hyperbola(claim: Claim, races: Sequence[Settled]) -> Judgement:
                   if curve.slope.high < 0 and curve.off < line.off)
     fails = tuple(told[setting] for setting, (curve, line) in found.items()
                   if curve.slope.low > 0 or curve.off >= line.off)
-    return Judgement(claim, weighed(holds, fails), "; ".join(told.values()), holds, fails)
+    return Judgement(claim, weighed(holds, fails), _readings(told, holds + fails), holds, fails)
 
 
 def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
@@ -145,7 +149,7 @@ def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
     level = ALPHA / (2 * len(tests))
     bound = tuple(told[setting] for setting, both in tests.items() if all(each.pvalue < level for each in both))
     free = tuple(told[setting] for setting, both in tests.items() if any(each.statistic <= 0 for each in both))
-    return Judgement(claim, weighed(bound, free), "; ".join(told.values()), bound, free)
+    return Judgement(claim, weighed(bound, free), _readings(told, bound + free), bound, free)
 
 
 def _accuracies(claim: Claim) -> dict[str, float]:

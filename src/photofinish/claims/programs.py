@@ -8,6 +8,7 @@ have seen is kept in the store, and judged from there.
 import hashlib
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from photofinish.environments import Environment, resolve, start
 from photofinish.values import Contender, Observation
 
 SECONDS = 180.0  # after which a program is stopped
+_ONE_TIME = re.compile(r"(?<![\d.,])1 times\b")
 SHOWN = 3  # of what was seen, that a judgement tells in full
 
 
@@ -50,7 +52,8 @@ def judged(claim: Claim, seen: Sequence[Observation]) -> Judgement:
 
 
 def _words(seen: Observation) -> str:
-    return f"{seen.where}: {seen.told or seen.failure}"
+    told = _ONE_TIME.sub("once", seen.told or seen.failure)  # here: a program that changes has to be run anew
+    return f"{seen.where}: {told}"
 
 
 def _run(claim: Claim) -> tuple[Observation, ...]:

@@ -35,13 +35,21 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     from photofinish import claims, study_run
     from photofinish.claims import programs
     from photofinish.cli import present
+    from photofinish.errors import UsageError
     from photofinish.reports import claims as report
-    from photofinish.study import Settled, find
+    from photofinish.study import PlannedRace, Settled, find
 
     @lru_cache(maxsize=None)
     def races(study: str) -> list[Settled]:
         return study_run.outcome(find(study, scale), store) if study else []
 
+    @lru_cache(maxsize=None)
+    def elsewhere(study: str) -> dict[str, list[PlannedRace]]:
+        return study_run.stored(find(study, scale), store) if study else {}
+
+    if store is not None and not check and not store.is_dir():
+        raise UsageError(f"no race has been run with the store {store}: there is no such folder",
+                         f"run a study: photofinish study run asu-2023 --scale small --store {store}")
     asked = claims.chosen(ids, scale)
     kept = study_run.open_store(store, only_read=not check)
     for each in asked if check else ():
@@ -49,5 +57,7 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
             click.echo(f"{each.id}: looking", err=True)
             kept.keep_observations(programs.key(each), programs.observe(each))
     found = [claims.judge(each, races(each.study), kept.observations(programs.key(each))) for each in asked]
+    found = [claims.pointed(each, elsewhere(each.claim.study)) if each.word == "NOT YET RUN" else each
+             for each in found]
     present.documents([report.document(found)], chosen, full=bool(ids),
                       as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))

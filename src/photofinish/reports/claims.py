@@ -35,12 +35,13 @@ def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
 def _table(judgements: Sequence[Judgement]) -> Table:
     columns = (Column("Claim", "code"), Column("Words"), Column("Judgement"), Column("Why"))
     return Table("claims", columns, tuple(
-        (each.claim.id, _said(each.claim),
-         Span(each.word, _STYLES.get(each.word, "")), each.why) for each in judgements))
+        (each.claim.id, _said(each.claim), Span(each.word, _STYLES.get(each.word, "")),
+         "; ".join(filter(None, (each.why, each.elsewhere)))) for each in judgements))
 
 
 def _said(claim: Claim) -> str:
-    return f"{claim.words} ({claim.source})" + (f" Published: {claim.published}." if claim.published else "")
+    words = claim.words if claim.asks.get("paraphrase") or '"' in claim.words else f'"{claim.words}"'
+    return f"{words} ({claim.source})" + (f" Published: {claim.published}." if claim.published else "")
 
 
 def _sides(judgement: Judgement) -> Fold:

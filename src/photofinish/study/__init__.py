@@ -138,6 +138,7 @@ class Study:
     races: tuple[PlannedRace, ...]
     published: dict[str, Published] = field(default_factory=dict)  # by group
     accuracy: Accuracy | None = None
+    scales: tuple[str, ...] = ()  # that the file names, beside its own
 
     def to_run(self) -> list[PlannedRace]:
         return [each for each in self.races if not each.skip]
@@ -248,7 +249,7 @@ class _Reading:
                 published[merged["name"]] = Published(*(found.get(key, "") for key in PUBLISHED))
             races += self._grid(group, where, merged)
         return Study(self.source.path.stem, **told, scale=self.scale, races=tuple(races), published=published,
-                     accuracy=self._accuracy(head))
+                     accuracy=self._accuracy(head), scales=tuple(scales))
 
     def _accuracy(self, head: dict[str, Any]) -> Accuracy | None:
         if "accuracy" not in head:
