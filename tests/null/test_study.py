@@ -283,6 +283,8 @@ NAMES = [  # written, instead, the line on which it is told, and what is told
     ("[races.published]", "[races.published.ratios]\nvgg16.1x8x8 = { 8 = 2.0 }\n[races.published]", "vgg16.1x8x8",
      "no model of this group is called 'vgg16'"),
     ('b = "fake:steady[step=0.002]"', 'b = "fake:steady[step=0.02]"', "b = ", "contender of this group.*step=0.002"),
+    ('name = "by batch"', 'name = "by batch"\ncontenders = ["fake:steady[step=0.001]", "numpy"]', "b = ",
+     "contender of this group.*numpy"),
     ("[8, 16, 32]", "[8, 16, 8]", "batches = ", "should be a list of different ones; 8 is in it twice"),
     ('device = "cpu"', 'inputs = [8, "8"]', "inputs = ", "'8' is in it twice"),
     ('"digits_cnn"]', '"digits_cn"]', '"digits_cn"]', "no model is called 'digits_cn'\ndid you mean digits_cnn"),

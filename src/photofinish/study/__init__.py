@@ -324,7 +324,7 @@ class _Reading:
     def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
                exceptions: list[dict[str, Any]]) -> None:
         """Raises Malformed where parts of the group do not fit together; `known` are its models, at whatever scale."""
-        head = self.tables["study"]
+        head = {} if "contenders" in group else self.tables["study"]  # a group's own replace the study's at every scale
         said = [(place, table["contenders"]) for place, table in (
             (("study",), head), *self._scales(head, ("study",)), (where, group), *self._scales(group, where))
             if "contenders" in table]
