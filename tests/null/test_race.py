@@ -182,6 +182,22 @@ def test_a_watchdog_executes_the_will_of_who_was_killed_and_no_other(tmp_path: P
     assert list(store.settled()) == ["killed"]
 
 
+@pytest.mark.parametrize("how", ["closed", "killed"])
+def test_a_watchdog_removes_the_scratch_folder(how: str, tmp_path: Path) -> None:
+    (tmp_path / "race-1" / "worker").mkdir(parents=True)
+    code = """if True:
+        import os, pathlib, signal, sys
+        from photofinish.runner.watchdog import Watchdog
+        watchdog = Watchdog()
+        watchdog.clear(pathlib.Path(sys.argv[1]))
+        if sys.argv[2] == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        watchdog.close()
+    """
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "race-1"), how], check=False)
+    wait_until(lambda: not (tmp_path / "race-1").exists())
+
+
 def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) -> None:
     def kill_one(progress: Progress) -> None:
         if progress.stage == "block" and survivors(tmp_path):

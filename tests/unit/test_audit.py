@@ -32,6 +32,11 @@ def half(values: np.ndarray) -> np.ndarray:
         return values.astype(np.float16).astype(np.float32)
 
 
+def half16(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16)
+
+
 class Liar(Contestant):
     """Multiplies with NumPy after `operand` has had its way; its facts always say strict float32."""
 
@@ -116,8 +121,8 @@ def test_threads_are_counted_by_their_work(shares: tuple[float, ...], at_once: f
     assert (seen["at_once"], seen["taking_part"]) == (pytest.approx(at_once), pytest.approx(taking_part))
 
 
-def thread_warning(*shares: float, regime: str = "matched") -> str:
-    seen = {"liar": {**SEEN, "threads": Ticking(*shares).seen()}}
+def thread_warning(*shares: float, regime: str = "matched", name: str = "liar") -> str:
+    seen = {name: {**SEEN, "threads": Ticking(*shares).seen()}}
     case = Case("net", "digest", "train", 8, (3, 8, 8), threads=2, regime=regime)
     return next(each.warning for each in audit.findings(seen, case) if each.topic == "threads")
 
@@ -131,6 +136,12 @@ def test_other_threads_than_asked_for_are_warned_of_and_a_busy_machine_is_not() 
     assert "fewer threads" in thread_warning(1.0)
     assert thread_warning(1.0, 1.0) == thread_warning(0.3, 0.3) == ""
     assert thread_warning(1.0, 1.0, 1.0, regime="out-of-the-box") == ""
+
+
+def test_who_has_threads_of_its_own_is_held_to_those() -> None:
+    assert thread_warning(1.0, name="liar[threads=1]") == ""
+    assert "more threads than the 1" in thread_warning(1.0, 1.0, name="liar[threads=1]")
+    assert thread_warning(1.0, 1.0, 1.0, 1.0, name="liar[threads=4]") == ""
 
 
 def test_real_threads_are_found_in_the_process() -> None:
@@ -151,6 +162,14 @@ def test_a_matched_race_warns_of_what_is_not_as_asked_or_not_the_same() -> None:
     assert found["honest", "matrix products"].warning == ""
     assert "flushing: results and operands flushed" in found["honest", "denormals"].warning
     assert found["tf32", "tf32 (facts)"].found == "False"  # the flag lies
+
+
+def test_what_comes_out_of_a_coarser_format_is_as_the_framework_has_it() -> None:
+    seen = {name: probes.run(each) for name, each in (("full", Liar()), ("half", Liar(result=half16)))}
+    case = Case("net", "digest", "train", 8, (3, 8, 8))
+    found = {(each.contender, each.topic): each for each in audit.findings(seen, case, {"half": "float16"})}
+    assert found["half", "result type"].found != found["full", "result type"].found
+    assert not found["half", "result type"].warning and not found["full", "result type"].warning
 
 
 def test_out_of_the_box_differences_are_told_without_warning() -> None:

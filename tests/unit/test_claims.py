@@ -11,20 +11,22 @@ from claim_rows import PAIR, claim
 from factories import Runner, case, race
 from photofinish import claims, study
 from photofinish.claims import Claim, Judgement, judge, programs
+from photofinish.claims.evidence import alpha_of
 from photofinish.errors import UsageError
 from photofinish.render import html, markdown
 from photofinish.reports.claims import as_json, document
 from photofinish.reports.json import schema
 from photofinish.stats import judge as judged
+from photofinish.stats.verdict import ALPHA, SPENDING
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
 from photofinish.values import Epoch, Observation, Race, Result, Training
 
 
-def settled(ratio: float, model: str = "resnet18", launches: int = 6) -> Settled:
+def settled(ratio: float, model: str = "resnet18", launches: int = 6, **noise: float) -> Settled:
     """A race in which the second takes `ratio` times as long."""
-    result = judged(race((Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.05 * ratio)), of=case(model), launches=launches,
-                         seed=len(model)))
+    field = (Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.05 * ratio, **noise))
+    result = judged(race(field, of=case(model), launches=launches, seed=len(model)))
     return Settled(PlannedRace("training", model, ("train",), PAIR), (result,))
 
 
@@ -54,6 +56,30 @@ def test_depends_needs_both_ways_and_one_ratio_refuted() -> None:
     assert both.word == "CONFIRMED" and "p = " in both.why
     assert judge(claim("depends"), [settled(1.3), settled(1.3, "vgg16")]).word == "REFUTED"
     assert judge(claim("depends"), [settled(1.3), settled(1.8, "vgg16")]).word == "MIXED"
+
+
+def test_depends_is_refuted_by_no_races_that_are_undecided() -> None:
+    few = [settled(1.0, name, launches=3, between=0.1) for name in ("resnet18", "vgg16")]
+    assert {each.verdict for race in few for result in race.results for each in result.verdicts} == {"UNDECIDED"}
+    assert judge(claim("depends"), few).word == "UNDECIDED"
+
+
+def test_a_pair_that_the_race_itself_does_not_judge_decides_nothing() -> None:
+    one = settled(1.3)
+    (result,) = one.results
+    failed = replace(result, verdicts=tuple(replace(each, verdict="NOT COMPARABLE") for each in result.verdicts))
+    assert judge(claim("faster"), [replace(one, results=(failed,))]).word == "NOT YET RUN"
+
+
+def test_races_that_were_looked_at_before_their_end_have_less_left_to_judge_by() -> None:
+    one = settled(1.02, launches=6)
+    (result,) = one.results
+    assert judge(claim("faster"), [one]).word == "CONFIRMED"
+    chances = []
+    for looks in ((), (6,)):
+        races = [replace(one, results=(replace(result, race=replace(result.race, looks=looks)),))]
+        chances.append(alpha_of(races))
+    assert chances == [ALPHA, pytest.approx(ALPHA * SPENDING[0])]
 
 
 def test_sometimes_needs_one_race() -> None:
@@ -112,6 +138,15 @@ def test_phases_are_compared_where_the_claim_names_them(ahead: float, word: str)
     races = [Settled(PlannedRace("training", "resnet18", ("train",), PAIR), (result,))]
     assert judge(claim("faster", phases=["build"]), races).word == word
     assert judge(claim("faster"), races).word == "REFUTED"
+
+
+def test_a_phase_that_a_launch_has_for_each_group_counts_once() -> None:
+    field = (Runner(PAIR[0], 0.05, build=1.0), Runner(PAIR[1], 0.05, build=1.5))
+    once = race(field, launches=4, seed=3)
+    again = tuple(each for each in once.phases if each.contender == PAIR[0])
+    result = judged(replace(once, phases=once.phases + again + again))
+    races = [Settled(PlannedRace("training", "resnet18", ("train",), PAIR), (result,))]
+    assert judge(claim("faster", phases=["build"]), races).word == "CONFIRMED"
 
 
 @pytest.mark.parametrize(("power", "word"), [(0.7, "CONFIRMED"), (1.3, "REFUTED"), (1.0, "UNDECIDED")])

@@ -75,6 +75,14 @@ def test_lines_that_do_not_cross_have_no_break_even(law: Law, slow: str | None, 
     assert found.shown is shown and (slow is None or (found.rate is None and found.slow == slow))
 
 
+def test_a_crossing_whose_interval_does_not_end_is_not_shown() -> None:
+    noise = iter((0.002, -0.004, 0.004, -0.002))
+    flat = {rate: 0.19 + 0.0102 - 2e7 / rate + next(noise) for rate in (1e8, 2e8, 4e8, 1e9)}
+    (found,) = Model(races({PLAIN: lambda rate: 0.19, HALF: flat.__getitem__}, tuple(flat), 1e-5)).crossings()
+    assert found.rate is not None and found.rate.low > 0 and math.isinf(found.rate.high)
+    assert not found.shown
+
+
 def test_the_table_names_both_of_two_that_do_not_cross() -> None:
     of = races({PLAIN: LAWS[PLAIN], HALF: lambda rate: 0.05 + 7e7 / rate})
     (section,) = (each for each in links.document([judged(each) for each in of]).sections if each.name == "break_even")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photofinish import stats
-from photofinish.stats import standings, verdict
+from photofinish.stats import advice, standings, verdict
 from photofinish.values import Failure, Finding, Phase, Race, Result, Verdict, WarmUp
 from stats_races import World, least_by_chance
 
@@ -180,13 +180,25 @@ def test_a_quiet_race_has_no_warnings() -> None:
     (changed(race(1.0, 1.1), "b", faults=1_000_000), "Page faults"),
     (changed(race(1.0, 1.1), "b", cpu=40.0), "cores busy"),
     (changed(race(1.0, 1.1), "b", seconds=(1.0, 1.0, 1.0, 2.0)), "slow steps"),
-    (replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (1.0,), "no steady state", 1),)), "had not settled"),
-    (replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (1.0,), "slowdown", 1),)), "became slower"),
+    (replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (1.0,) * 5, "no steady state", 5),)), "had not settled"),
+    (replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (1.0,) * 5, "slowdown", 1),)), "became slower"),
     (replace(race(1.0, 1.1), audit=(Finding("a", "matmul", "TF32", "float32", "", "a ran TF32"),)), "a ran TF32"),
 ])
 def test_what_is_odd_is_said(of: Race, text: str) -> None:
     found = stats.judge(of).warnings
     assert found and all(text in each for each in found)
+
+
+def test_of_too_few_steps_nobody_says_that_they_had_not_settled() -> None:
+    of = replace(race(1.0, 1.1), warm_ups=(WarmUp(1, "a", "train", (9.0,), "no steady state", 1),))
+    assert stats.judge(of).warnings == ()
+
+
+def test_who_has_threads_of_its_own_may_use_them() -> None:
+    pair = changed(race(1.0, 1.1), "b", cpu=40.0)
+    (standing,) = (each for each in stats.judge(pair).standings if each.contender == "b")
+    assert list(advice.threads(pair, (standing,)))
+    assert not list(advice.threads(pair, (replace(standing, contender="b[threads=9999]"),)))
 
 
 def test_page_faults_are_spoken_of_where_they_cost_something() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from photofinish.claims.claim import Claim, Judgement
 from photofinish.stats.interaction import differences
-from photofinish.stats.verdict import decide
+from photofinish.stats.verdict import compared, decide, left
 from photofinish.study import Settled
 from photofinish.values import Race, Result
 
@@ -31,6 +31,11 @@ def margin_of(races: Sequence[Settled]) -> float:
     return next(result.race.margin for each in races for result in each.results)
 
 
+def alpha_of(races: Sequence[Settled]) -> float:
+    """The rate of error at which they are judged together."""
+    return left(result.race for each in races for result in each.results)
+
+
 def samples(claim: Claim, races: Sequence[Settled], measured: Measure = differences) -> list[tuple[np.ndarray, str]]:
     """Differences of the claim's pair, or of a and each of several, of each race that is certified and has two
     launches, and its title."""
@@ -38,7 +43,7 @@ def samples(claim: Claim, races: Sequence[Settled], measured: Measure = differen
     several = isinstance(others, list)
     pairs = [(measured(result.race, a, b), f"{title}, against {b}" if several else title)
              for title, result in comparable(races) for b in (others if several else [others])
-             if {a, b} <= set(result.race.contenders)]
+             if {a, b} <= set(result.race.contenders) and compared(result, a, b)]
     return [(values, title) for values, title in pairs if len(values) > 1]
 
 
@@ -46,12 +51,12 @@ def decided(claim: Claim, races: Sequence[Settled], measured: Measure = differen
             ) -> Judgement | dict[str, tuple[str, ...]]:
     """Word -> titles of races, all judged together; a judgement if there is nothing to judge."""
     found = samples(claim, races, measured)
-    return by_word(found, margin_of(races)) if found else not_run(claim, races)
+    return by_word(found, margin_of(races), alpha_of(races)) if found else not_run(claim, races)
 
 
-def by_word(found: Sequence[tuple[np.ndarray, str]], margin: float) -> dict[str, tuple[str, ...]]:
+def by_word(found: Sequence[tuple[np.ndarray, str]], margin: float, alpha: float) -> dict[str, tuple[str, ...]]:
     """Word -> titles, of differences by launch and their titles, all judged together (Holm)."""
-    decisions = decide([values for values, _ in found], margin)
+    decisions = decide([values for values, _ in found], margin, alpha)
     return {word: tuple(title for decision, (_, title) in zip(decisions, found) if decision.word == word)
             for word in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")}
 

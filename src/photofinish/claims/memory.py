@@ -8,6 +8,7 @@ import numpy as np
 from photofinish.claims.claim import Claim, Judgement, weighed
 from photofinish.claims.evidence import Test, by_word, comparable, margin_of, not_run
 from photofinish.stats.standings import REHEARSAL, failure_of
+from photofinish.stats.verdict import ALPHA
 from photofinish.study import OUT_OF_MEMORY, Settled
 from photofinish.values import Race
 
@@ -36,7 +37,7 @@ def _while_loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     found = [(np.log(each[:, 0] / each[:, 1]), title) for title, each in peaks.items() if len(each) > 1]
     if not found:
         return not_run(claim, races)
-    words = by_word(found, margin_of(races))
+    words = by_word(found, margin_of(races), ALPHA)
     told = "; ".join("{}: {:.2f} GiB while loading, {:.2f} in the first epoch".format(title, *(
         np.median(peaks[title], axis=0) / GIB)) for _, title in found)
     more, not_more = words["FASTER"], words["SLOWER"] + words["EQUIVALENT"]

@@ -72,12 +72,14 @@ def _ran(contender: str, code: str) -> list[Observation]:
             program.write_text(code, encoding="utf-8")
             done = subprocess.run([str(home.python), str(program)], env=start.variables(home, os.environ, folder),
                                   cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=True)
-            lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
+            return [Observation(where, each["told"], each["holds"]) for each in lines]
         except subprocess.CalledProcessError as error:
             return [Observation(where, failure=f"the program failed: {(error.stderr.strip() or '?').splitlines()[-1]}")]
         except subprocess.TimeoutExpired:
             return [Observation(where, failure=f"the program took more than {SECONDS:g} seconds")]
-    return [Observation(where, each["told"], each["holds"]) for each in lines]
+        except (OSError, ValueError, KeyError) as error:
+            return [Observation(where, failure=f"the program told nothing: {error}")]
 
 
 def _count(claim: Claim) -> tuple[Observation, ...]:

@@ -4,12 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 
 from photofinish.claims import costs, memory
 from photofinish.claims.claim import Claim, Judgement, together, weighed
-from photofinish.claims.evidence import Measure, Test, comparable, decided, margin_of, not_run, samples
+from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, decided, margin_of, not_run, samples
 from photofinish.stats import alike, batches, curves, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
@@ -51,10 +52,12 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     test = interaction([values for values, _ in samples(claim, races)])
     if test is None:
         return Judgement(claim, "NOT YET RUN", "one race does not say whether others are alike")
-    both = bool(found["FASTER"] and found["SLOWER"])
+    both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
     told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
-    word = "CONFIRMED" if both and test.chance < ALPHA else "MIXED" if both or test.chance < ALPHA else "REFUTED"
+    shown = test.chance < ALPHA
+    word = ("CONFIRMED" if both and shown else "MIXED" if both or shown
+            else "REFUTED" if ever or not found["UNDECIDED"] else "UNDECIDED")
     return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
 
 
@@ -66,7 +69,7 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     if not samples:
         return not_run(claim, races)
     words: dict[str, list[str]] = {}
-    for decision, (_, title) in zip(decide([values for values, _ in samples], MARGIN), samples):
+    for decision, (_, title) in zip(decide([values for values, _ in samples], MARGIN, alpha_of(races)), samples):
         words.setdefault(decision.word, []).append(title)
     longer, not_longer = words.get("FASTER", []), words.get("SLOWER", []) + words.get("EQUIVALENT", [])
     speaking, against = (longer, not_longer) if claim.asks["longer"] else (not_longer, longer)
@@ -149,12 +152,14 @@ def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _phases(names: Sequence[str]) -> Measure:
-    """The time of these phases together, whatever the task."""
+    """The time of these phases together, whatever the task; of one that a launch has again, for another group, the
+    mean."""
     def measured(race: Race, a: str, b: str) -> np.ndarray:
-        seconds: dict[tuple[str, int], float] = defaultdict(float)
+        found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(dict)
         for each in race.phases:
             if each.name.partition(":")[0] in names and each.launch != REHEARSAL:
-                seconds[each.contender, each.launch] += each.seconds
+                found[each.contender, each.launch].setdefault(each.name, []).append(each.seconds)
+        seconds = {key: sum(map(fmean, by_name.values())) for key, by_name in found.items()}
         return np.array([math.log(seconds[b, launch] / total) for (name, launch), total in sorted(seconds.items())
                          if name == a and total > 0 and seconds.get((b, launch), 0) > 0])
     return measured
@@ -178,7 +183,7 @@ def _over_days(claim: Claim, races: Sequence[Settled]) -> Judgement:
     families = {(title, name): [_logs(race, name) for race in found] for title, found in enough.items()
                 for name in (a, b)}
     families |= {(title, ""): [differences(race, a, b) for race in found] for title, found in enough.items()}
-    words = alike.alike(families, margin_of(races))
+    words = alike.alike(families, margin_of(races), alpha_of(races))
     speaking, against = [], []
     for title in enough:
         of_times = {words[title, name] for name in (a, b)}
@@ -217,7 +222,7 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     both = {key: (found["train"], found["epoch"]) for key, found in steps.items() if {"train", "epoch"} <= found.keys()}
     if not both:
         return not_run(claim, races)
-    decisions = dict(zip(both, decide_apart(list(both.values()), margin_of(races))))
+    decisions = dict(zip(both, decide_apart(list(both.values()), margin_of(races), alpha_of(races))))
     told = {(title, name): f"{name}, {title}: a pass takes {math.exp(each.mean):.3f} times as long a step"
             for (title, name), each in decisions.items()}
     longer = tuple(told[key] for key, each in decisions.items() if each.word == "FASTER")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
-from photofinish.values import Case, Finding
+from photofinish.values import Case, Contender, Finding
 
 Probes = Mapping[str, Mapping[str, Any]]  # what measure.probes.run returned, by contender
 
@@ -26,6 +26,7 @@ class Topic:
     how: str
     say: Callable[[Mapping[str, Any]], str]
     expected: Callable[[Case], str] = lambda case: ""
+    same: bool = True  # whether contenders of which nothing is expected are to agree
 
 
 def findings(probes: Probes, case: Case, formats: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
@@ -36,7 +37,7 @@ def findings(probes: Probes, case: Case, formats: Mapping[str, str] | None = Non
         lines = [_finding(topic, contender, seen[topic.probe],
                           replace(case, precision=(formats or {}).get(contender, case.precision)))
                  for contender, seen in probes.items()]
-        found += _warned(lines) if case.regime == "matched" else lines
+        found += _warned(lines, topic.same) if case.regime == "matched" else lines
     found += _threads(probes, case)
     for part, how in RECORDS.items():
         found += [Finding(contender, f"{key} ({part})", _spoken(value), how=how)
@@ -98,7 +99,7 @@ TOPICS = (
     Topic("matrix products", "matmul", BITS_HOW, _precision, lambda case: case.precision),
     Topic("convolutions", "conv", BITS_HOW, _precision, lambda case: case.precision),
     Topic("result type", "matmul", "the type of a matrix product's result", lambda seen: str(seen["dtype"]),
-          lambda case: case.precision if case.precision in EXACT else ""),
+          lambda case: case.precision if case.precision in EXACT else "", same=False),
     Topic("denormals", "denormals", "products near 1e-40", _denormals),
 )
 RECORDS = {"evidence": "seen in the framework's own records", "facts": "as the framework reports it, not probed"}
@@ -109,8 +110,8 @@ def _finding(topic: Topic, contender: str, seen: Mapping[str, Any], case: Case) 
     return Finding(contender, topic.name, found, topic.expected(case), topic.how)
 
 
-def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
-    """Lines of one topic, with what is not as asked, or not the same for all."""
+def _warned(lines: Iterable[Finding], same: bool) -> Iterator[Finding]:
+    """Lines of one topic, with what is not as asked, or not the same for all where it is to be."""
     lines = list(lines)
     known = [line for line in lines if not line.found.startswith("not known")]
     differs = len({line.found for line in known}) > 1
@@ -119,7 +120,7 @@ def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
             yield replace(line, warning="could not be probed, so nothing vouches for it")
         elif line.expected:
             yield replace(line, warning="" if line.found == line.expected else f"the race asks for {line.expected}")
-        elif differs:
+        elif differs and same:
             others = "; ".join(f"{other.contender}: {other.found}" for other in known if other.found != line.found)
             yield replace(line, warning=f"{line.topic}: it differs between contenders ({others})")
         else:
@@ -128,19 +129,20 @@ def _warned(lines: Iterable[Finding]) -> Iterator[Finding]:
 
 def _threads(probes: Probes, case: Case) -> Iterator[Finding]:
     for contender, seen in probes.items():
+        allowed = Contender.parse(contender).threads(case.threads)
         used, how = seen["threads"], "CPU seconds of the process, and of each thread, over a large matrix product"
         if "unsupported" in used:
-            yield Finding(contender, "threads", f"not known: {used['unsupported']}", str(case.threads), how)
+            yield Finding(contender, "threads", f"not known: {used['unsupported']}", str(allowed), how)
             continue
         found, warning = f"{used['at_once']:.2f} at once", ""
         if used["taking_part"] is not None:
             found += f", {used['taking_part']:.2f} taking part, {used['alive']} in the process"
         if case.regime == "matched" and case.device == "cpu":
-            if used["at_once"] > FULL * case.threads:
-                warning = f"uses more threads than the {case.threads} of the race"
-            elif used["taking_part"] is not None and used["taking_part"] < EMPTY * case.threads:
-                warning = f"uses fewer threads than the {case.threads} of the race"
-        yield Finding(contender, "threads", found, str(case.threads), how, warning)
+            if used["at_once"] > FULL * allowed:
+                warning = f"uses more threads than the {allowed} that it may"
+            elif used["taking_part"] is not None and used["taking_part"] < EMPTY * allowed:
+                warning = f"uses fewer threads than the {allowed} that it may"
+        yield Finding(contender, "threads", found, str(allowed), how, warning)
 
 
 def _spoken(value: Any) -> str:

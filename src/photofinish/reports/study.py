@@ -31,7 +31,7 @@ from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.largest import MOST_TRIALS
-from photofinish.stats.verdict import ALPHA, decide
+from photofinish.stats.verdict import ALPHA, compared, decide, left
 from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
 from photofinish.values import MAX, Result, Verdict, to_json
 from photofinish.values.profile import KERNELS
@@ -185,10 +185,10 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
         return
     a, b = published.a if published else pairs[0][0], published.b if published else pairs[0][1]
     samples = [each for result in found if {a, b} <= set(result.race.contenders)
-               and len(each := differences(result.race, a, b)) > 1]
+               and compared(result, a, b) and len(each := differences(result.race, a, b)) > 1]
     if len(samples) < 2:
         return
-    words = Counter(each.word for each in decide(samples, found[0].race.margin))
+    words = Counter(each.word for each in decide(samples, found[0].race.margin, left(result.race for result in found)))
     yield Paragraph((f"Of {len(samples)} races, judged together (Holm): ", Span(a, "contender"),
                      f" is faster in {words['FASTER']}, ", Span(b, "contender"), f" in {words['SLOWER']}; "
                      f"{words['EQUIVALENT']} equivalent, {words['UNDECIDED']} undecided."))

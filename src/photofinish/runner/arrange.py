@@ -16,7 +16,7 @@ from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner import links, machines
-from photofinish.runner.course import Course, Entry, Patience, Recorder, threads_of, usable_cores
+from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
 from photofinish.store import Store
 from photofinish.values import (
     REGIMES,
@@ -167,7 +167,7 @@ def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
                 each = f" in {slices // world} parts each" if slices > world else ""
                 raise UsageError(f"{entry.name}: {many} cannot share a batch of {case.batch} equally{each}",
                                  f"choose --batch {max(slices, case.batch - case.batch % slices)}, say")
-            threads = threads_of(entry.contender, case)
+            threads = entry.contender.threads(case.threads)
             if threads % world:
                 raise UsageError(f"{entry.name}: {many} cannot share {threads} threads equally",
                                  f"choose --threads {max(world, threads - threads % world)}"
@@ -286,6 +286,7 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
                         listener=listener or (lambda progress: None), weights=weights, room=room, least=least,
                         hosts=hosts)
         stack.callback(course.close)
+        course.watchdog.clear(folder)
         yield course
 
 

@@ -4,7 +4,6 @@ interpreters, the environment that workers are started in, and where records go.
 import json
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +21,7 @@ from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
-from photofinish.runner import allocator
+from photofinish.runner import again, allocator
 from photofinish.runner.links import Host
 from photofinish.runner.machines import Machine
 from photofinish.runner.parcel import pack
@@ -259,7 +258,7 @@ class Course:
         seen = self.case.device == "cpu" and not any(isinstance(host, Machine) for host in hosts)
         return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}",
-            self._environment(entry, memory, 0 if isinstance(hosts[rank], Machine) else rank), hosts[rank]),
+            self._environment(entry, memory, _place_on(hosts, rank)), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world,
             seen)
 
@@ -330,17 +329,8 @@ class Course:
     def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
         """Records a failure as a result and takes the contender out of the race."""
         self.out.add(entry.name)
-        training, load = self.case.training, self.case.load
-        task = f"--task {self.case.task} " if self.case.task != "train" and load is None else ""
-        task += f"--data {shlex.quote(training.data)} --epochs {training.epochs} " if training else ""
-        task += "" if load is None else f"--rate {load.rate:g} " if load.rate else f"--clients {load.clients} "
-        task += f"--link {self.case.link.name} " if self.case.link else ""
-        task += f"--hosts {','.join(self.case.hosts)} " if self.case.hosts else ""
-        size = f"--input {'x'.join(map(str, self.case.shape))} " if self.case.shape else ""
-        verb = "race" if load is None else "serve"
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
-                          f"photofinish {verb} {shlex.quote(self.case.model)} --contenders {shlex.quote(entry.name)} "
-                          f"--batch {self.case.batch} {size}{task}--no-certify")
+                          again.command(self.case, entry.name, self.seed, proven=launch > 0))
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 
@@ -353,8 +343,8 @@ class Course:
 
     def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0) -> dict[str, str]:
         case, world = self.case, entry.processes
-        cores = share(usable_cores()[:threads_of(entry.contender, case)], rank, world)
-        threads = threads_of(entry.contender, case) // world
+        allowed = entry.contender.threads(case.threads)
+        cores, threads = share(usable_cores()[:allowed], rank, world), allowed // world
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         environment = start.variables(entry.home, inherited, self.cache(entry), entry.contender.options)
         environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
@@ -363,9 +353,9 @@ class Course:
         return {**environment, **allocator.variables(entry.contender, case, memory)}
 
 
-def threads_of(contender: Contender, case: Case) -> int:
-    """The threads that it may use; the processes of a strategy share them."""
-    return int(dict(contender.options).get("threads", case.threads))
+def _place_on(hosts: Sequence[Host | Machine | None], rank: int) -> int:
+    """Which of the ranks it is that share the cores of its machine."""
+    return hosts[:rank].count(hosts[rank]) if isinstance(hosts[rank], Machine) else rank
 
 
 def usable_cores() -> list[int]:

@@ -33,8 +33,15 @@ def balanced_order(names: list[str], number: int, seed: int | str) -> list[str]:
 def describe_phases(series: list[float]) -> dict[str, float]:
     """What the first call and the steps after it say, in seconds: compile, first step, warm-up."""
     _, before = steady(series[1:])
-    typical = median(series[1 + before:] or series)
-    return {"first_step": series[0], "compile": max(0.0, series[0] - typical), "warm_up": sum(series[1:1 + before])}
+    return {"first_step": series[0], "compile": max(0.0, series[0] - typical_of(series)),
+            "warm_up": sum(series[1:1 + before])}
+
+
+def typical_of(series: list[float]) -> float:
+    """Seconds of a step once settled, of the first step and those after it: of all after the first where they have not
+    settled, of the first alone only where nothing came after it."""
+    _, before = steady(series[1:])
+    return median(series[1 + before:] or series[1:] or series)
 
 
 class LaunchRun:
@@ -126,9 +133,8 @@ class LaunchRun:
             course.record(task, "warm_ups", WarmUp(self.number, entry.name, task, tuple(series[1:]), kind, before))
             for name, seconds in describe_phases(series).items():
                 self._phase(entry, f"{name}:{task}", seconds, reply, task)
-            typical = median(series[1 + before:] or series)
-            self.typical[entry.name, task] = typical
-            course.estimates.setdefault(task, {}).setdefault(entry.name, typical)
+            self.typical[entry.name, task] = typical_of(series)
+            course.estimates.setdefault(task, {}).setdefault(entry.name, typical_of(series))
 
     def _round(self, entries: dict[str, Entry], number: int) -> None:
         course, kind = self.course, "part_blocks" if self.part else "blocks"

@@ -4,16 +4,14 @@ layers too, by the same rounds."""
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from statistics import median
 
 from photofinish.graph import Graph
 from photofinish.runner.course import Course, Entry, Work
-from photofinish.runner.launch import balanced_order
+from photofinish.runner.launch import balanced_order, typical_of
 from photofinish.runner.process import Worker
 from photofinish.runner.profiled import PROFILE, ProfiledLaunch
 from photofinish.runner.session import Session
 from photofinish.stats import plan
-from photofinish.stats.steady import steady
 from photofinish.store import Store
 from photofinish.values import Launch, Progress, Race
 
@@ -97,6 +95,4 @@ class LayerLaunch(ProfiledLaunch):
                             self.typical[name, task] = self._typical(worker, task)
 
     def _typical(self, worker: Worker, task: str) -> float:
-        series = worker.ask("warm", self.course.patience.warm, task=task, limit=WARM_SECONDS)["series"]
-        _, before = steady(series[1:])
-        return float(median(series[1 + before:] or series))
+        return typical_of(worker.ask("warm", self.course.patience.warm, task=task, limit=WARM_SECONDS)["series"])

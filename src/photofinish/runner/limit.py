@@ -27,13 +27,23 @@ def held(pid: int, size: int, root: Path = Path("/")) -> Iterator[str]:
     group = _group(size, root)
     if group is not None:
         try:
-            (group / "cgroup.procs").write_text(str(pid))
-            yield GROUP
-            return
+            if _joined(group, pid):
+                yield GROUP
+                return
         finally:
             _remove(group)
-    resource.prlimit(pid, resource.RLIMIT_DATA, (size, size))
+    with suppress(ProcessLookupError):  # it has gone: whoever asks it next is told so
+        resource.prlimit(pid, resource.RLIMIT_DATA, (size, size))
     yield RLIMIT
+
+
+def _joined(group: Path, pid: int) -> bool:
+    """Not where the kernel refuses: then the other means are left."""
+    try:
+        (group / "cgroup.procs").write_text(str(pid))
+    except OSError:
+        return False
+    return True
 
 
 def _group(size: int, root: Path) -> Path | None:

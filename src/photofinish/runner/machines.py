@@ -75,8 +75,12 @@ def _looked(name: str, script: Path) -> tuple[str, str]:
     if done.returncode:
         raise UsageError(f"{name} cannot be raced on: {said}", f"it takes ssh without a password, this folder there "
                          f"({script.parent.parent}), and ip; try it: {shlex.join(words)}")
-    (route,) = json.loads(done.stdout)
-    return route["dev"], route["prefsrc"]
+    try:
+        (route,) = json.loads(done.stdout)
+        return route["dev"], route["prefsrc"]
+    except (ValueError, KeyError):
+        raise UsageError(f"{name} did not say by which device it reaches the others: {done.stdout.strip()[:80]!r}",
+                         f"it is to print nothing of its own; try it: {shlex.join(words)}") from None
 
 
 def _reached(name: str, script: Path) -> list[str]:

@@ -47,6 +47,7 @@ class Reference:
         self.fast = self._fast()
         self.of_each = of_each_part(course.graph)
         self.prepared: set[Path] = set()
+        self.failure: WorkerFailed | None = None  # of NumPy: once is enough
         self.widened: set[Path] = set()
 
     @property
@@ -64,12 +65,23 @@ class Reference:
         """The folder of the proof on this seed's weights and data, the reference's part of it done: what `world`
         processes compute that share each batch.
 
-        Raises WorkerFailed if NumPy fails.
+        Raises WorkerFailed if NumPy fails, which is no contender's fault; it is not tried again for the next.
         """
         batch, parts = self._batch(world), self.parts(world)
         folder = self.course.folder / f"proof-{seed}-{form.name}-{batch}-{parts}"
-        if folder in self.prepared:
-            return folder
+        if self.failure is not None:
+            raise self.failure
+        if folder not in self.prepared:
+            try:
+                self._prepare(folder, seed, form, batch, parts)
+            except WorkerFailed as error:
+                self.failure = WorkerFailed(error.kind, f"of the referee's reference, not of this contender: "
+                                                        f"{error.message}", error.log)
+                raise self.failure from error
+            self.prepared.add(folder)
+        return folder
+
+    def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int) -> None:
         own, exact = (self.draws[seed - self.course.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in PACES:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
@@ -80,8 +92,6 @@ class Reference:
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)
-        self.prepared.add(folder)
-        return folder
 
     def _compute(self, folder: Path, parts: int) -> None:
         """The reference's part of the proof, by the fast one if that is believed. Raises WorkerFailed."""

@@ -140,7 +140,7 @@ class Rehearsal:
             found = [Resize(entry.name, task, size, tuple(seen["seconds"]), seen["compilations"])
                      for size, seen in zip(sizes, reply["sizes"])]
         except WorkerFailed as error:
-            if not worker.alive:
+            if error.kind in ("hang", "protocol") or not worker.alive:  # it may still be at it
                 raise
             found = [Resize(entry.name, task, sizes[0], (), refused=error.message)]
         course.record(task, "resizes", *found)

@@ -1,5 +1,6 @@
 """A process outside the race that outlives it by a moment: when the parent goes, however it goes, every process
-of its workers is killed, and what the parent could no longer write down is written for it.
+of its workers is killed, its scratch folder is removed, and what the parent could no longer write down is written for
+it.
 
 The parent writes lines of JSON: each mark that it puts into its workers' environment, and its will, which it revokes
 when it ends by itself. When the pipe closes the watchdog kills whatever carries a mark and then executes the will.
@@ -8,6 +9,7 @@ Marks and not process groups, because compilers start sessions.
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -80,6 +82,10 @@ class Watchdog:
     def watch(self, mark: str) -> None:
         self._tell(mark=mark)
 
+    def clear(self, folder: Path) -> None:
+        """To be removed once the watch has ended, however it ends."""
+        self._tell(folder=str(folder))
+
     def will(self, database: Path, statement: str, rows: Sequence[Sequence[str]]) -> None:
         """To be executed on that SQLite database, once for each row, if the parent goes before `close`."""
         self._tell(will=[str(database), statement, rows])
@@ -87,15 +93,16 @@ class Watchdog:
     def close(self) -> None:
         """Ends the watch: whatever is left of the watched processes is killed now, and no will is executed."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it was killed, too
-            self._tell(revoked=True)
+        self._tell(revoked=True)
+        with suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.wait()
 
     def _tell(self, **message: object) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it was killed: the race goes on without
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
 
 
 def main() -> None:
@@ -103,6 +110,8 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     told = [json.loads(line) for line in iter(sys.stdin.readline, "")]
     kill_carriers([each["mark"] for each in told if "mark" in each])
+    for folder in [each["folder"] for each in told if "folder" in each]:
+        shutil.rmtree(folder, ignore_errors=True)
     if any("revoked" in each for each in told):
         return
     for database, statement, rows in [each["will"] for each in told if "will" in each]:

@@ -5,7 +5,8 @@ from statistics import fmean, median
 
 from photofinish.stats.curves import missed
 from photofinish.stats.paired import timed_blocks
-from photofinish.values import SERVE, Race, Standing
+from photofinish.stats.steady import LEAST
+from photofinish.values import SERVE, Contender, Race, Standing
 
 SPREAD = 0.03  # s.d. between launches; with equal allocators 1 % is usual and 10 % without
 FOREIGN = 0.05  # of the machine, used by others during a block
@@ -51,8 +52,8 @@ def page_faults(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 
 def steady_state(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
     for name in race.contenders:
-        kinds = [each.kind for each in race.warm_ups
-                 if each.contender == name and each.task == race.case.task and each.kind]
+        kinds = [each.kind for each in race.warm_ups  # of so few steps none is known
+                 if each.contender == name and each.task == race.case.task and len(each.seconds) >= LEAST]
         for kind, meaning in (("no steady state", "had not settled when its warm-up ended"),
                               ("slowdown", "became slower during its warm-up")):
             if kinds.count(kind) > len(kinds) / 2:
@@ -71,9 +72,10 @@ def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 
 def threads(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
     for each in standings:
+        allowed = Contender.parse(each.contender).threads(race.case.threads)
         if race.case.regime == "matched" and each.cpu_per_wall is not None \
-                and each.cpu_per_wall > race.case.threads + SPARE_CORES:
-            yield (f"{each.contender} kept {each.cpu_per_wall:.2f} cores busy where {race.case.threads} were allowed: "
+                and each.cpu_per_wall > allowed + SPARE_CORES:
+            yield (f"{each.contender} kept {each.cpu_per_wall:.2f} cores busy where {allowed} were allowed: "
                    "its threads are not held by the setting; pin it by CPU affinity.")
 
 

@@ -91,8 +91,7 @@ class Line:
     def law(self) -> tuple[Estimate, Estimate]:
         """Fixed seconds and bits, neither of which can be less than none."""
         reach = self.reach * np.sqrt(np.diag(self.covariance))
-        fixed, bits = (Estimate(float(value * size), max(0.0, float((value - by) * size)), float((value + by) * size),
-                                CONFIDENCE)
+        fixed, bits = (Estimate(*(max(0.0, float(each * size)) for each in (value, value - by, value + by)), CONFIDENCE)
                        for value, by, size in zip(self.parameters, reach, (1.0, self.slowest)))
         return fixed, bits
 
@@ -157,7 +156,7 @@ class Model:
         rate = line.zero()
         if rate is None:
             return Crossing(slow, fast, None, all(map(line.differs, (self.rates[0], self.rates[-1]))))
-        return Crossing(slow, fast, rate, rate.low > 0 or math.isfinite(rate.high),
+        return Crossing(slow, fast, rate, math.isfinite(rate.high),
                         self.rates[0] <= rate.value <= self.rates[-1])
 
     def _steps(self, name: str) -> dict[float, Estimate]:

@@ -2,20 +2,20 @@
 
 Each pair gets two tests on its launch differences: of difference (t) and of equivalence (two one-sided
 t tests, Schuirmann 1987). Over the pairs of a race each is run by Holm's step-down procedure (1979), so
-that a race of many contenders makes a false claim of either kind at most in 5 % of cases; the interval
+that a race of many contenders makes a false claim of each kind at most in 5 % of cases; the interval
 shown for a pair is at the level Holm reached for it, so that it excludes 1 exactly where the word says
 so. A race that was looked at before its end spends its 5 % over the looks (see `share`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from photofinish.stats import paired, student
-from photofinish.values import Race, Verdict
+from photofinish.values import Race, Result, Verdict
 
 ALPHA = 0.05
 # Of ALPHA, for a look after the pilot and for the end. The rest is kept back because the number of launches
@@ -30,6 +30,16 @@ def share(race: Race) -> float:
         return 1.0
     launches = {block.launch for block in paired.timed_blocks(race)}
     return SPENDING[0] if len(launches) <= race.looks[0] else SPENDING[1]
+
+
+def left(races: Iterable[Race]) -> float:
+    """Of ALPHA, for races that are judged together: no more than any of them may spend."""
+    return ALPHA * min(map(share, races), default=1.0)
+
+
+def compared(result: Result, a: str, b: str) -> bool:
+    """Whether the race itself judges the two: not where one of them failed."""
+    return not any({each.a, each.b} == {a, b} and each.verdict == "NOT COMPARABLE" for each in result.verdicts)
 
 
 @dataclass(frozen=True)

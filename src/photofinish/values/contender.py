@@ -60,6 +60,10 @@ class Contender:
     def __str__(self) -> str:
         return self.name
 
+    def threads(self, usual: int) -> int:
+        """How many it may use where the others may use `usual`; the processes of a strategy share them."""
+        return int(dict(self.options).get("threads", usual))
+
     def setting(self, name: str) -> Optional[str]:
         """The level at which it stands of an option or of its mode; None where it does not say."""
         return self.mode if name == MODE else dict(self.options).get(name)

@@ -1,0 +1,43 @@
+"""The command that shows a failure again: the race of one contender, against itself."""
+
+import shlex
+from collections.abc import Iterator
+
+from photofinish import models
+from photofinish.values import SERVE, Case
+
+CLIENTS, RATE = "--clients", "--rate"
+
+
+def command(case: Case, contender: str, seed: int, proven: bool) -> str:
+    """`proven` says whether the contender failed after its proof, which then need not be repeated."""
+    words = ["photofinish", "serve" if case.task == SERVE else "race", case.model, "--contenders",
+             contender if case.task == SERVE else f"{contender},{contender}", *_options(case, seed)]
+    return shlex.join(words + ["--no-certify"] * proven)
+
+
+def _options(case: Case, seed: int) -> Iterator[str]:
+    yield from ("--batch", str(case.batch))
+    if case.shape:
+        yield from ("--input", "x".join(map(str, case.shape)))
+    if case.classes not in (None, models.find(case.model).classes):
+        yield from ("--classes", str(case.classes))
+    if case.device != "cpu":
+        yield from ("--device", case.device)
+    yield from ("--threads", str(case.threads), "--seed", str(seed))
+    if case.regime != "matched":
+        yield from ("--regime", case.regime)
+    if case.optimizer and case.optimizer["kind"] != type(models.find(case.model).optimizer).__name__.lower():
+        yield from ("--optimizer", case.optimizer["kind"])
+    if case.load is not None:
+        yield from (RATE, f"{case.load.rate:g}") if case.load.rate else (CLIENTS, str(case.load.clients))
+    elif case.task != "train":
+        yield from ("--task", case.task)
+    if case.training is not None:
+        yield from ("--data", case.training.data, "--epochs", str(case.training.epochs))
+        if case.training.target is not None:
+            yield from ("--target", f"{case.training.target:.6g}")
+    if case.link is not None:
+        yield from ("--link", case.link.name)
+    if case.hosts:
+        yield from ("--hosts", ",".join(case.hosts))

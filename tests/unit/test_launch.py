@@ -1,0 +1,26 @@
+"""What the first steps of a process say."""
+
+import pytest
+
+from photofinish.runner import again
+from photofinish.runner.launch import describe_phases
+from photofinish.values import Case, Link, Training
+
+
+@pytest.mark.parametrize(("series", "compiling"), [([60.0, 10.0], 50.0), ([60.0], 0.0), ([2.0] + [1.0] * 8, 1.0),
+                                                   ([9.0, 1.0, 1.0], 8.0)])
+def test_what_compiling_took_is_told_from_a_step(series: list[float], compiling: float) -> None:
+    """However few steps followed: of a step that takes ten seconds there is one."""
+    assert describe_phases(series)["compile"] == pytest.approx(compiling)
+
+
+def test_the_command_that_shows_a_failure_again_says_all_that_was_asked() -> None:
+    case = Case("resnet18", "digest", "fit", 8, (3, 32, 32), classes=10, device="cuda", regime="out-of-the-box",
+                threads=2, optimizer={"kind": "adam"}, link=Link(1e8),
+                training=Training("patterns", "digest", 60, 20, 3, 0.97, 0.01, "seeded"))
+    words = again.command(case, "torch:eager[layout=channels_last]", seed=7, proven=True)
+    assert words == ("photofinish race resnet18 --contenders 'torch:eager[layout=channels_last],"
+                     "torch:eager[layout=channels_last]' --batch 8 --input 3x32x32 --classes 10 --device cuda "
+                     "--threads 2 --seed 7 --regime out-of-the-box --optimizer adam --task fit --data patterns "
+                     "--epochs 3 --target 0.97 --link 100mbit --no-certify")
+    assert "--no-certify" not in again.command(case, "torch:eager", seed=7, proven=False)
