@@ -15,8 +15,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|ms|m|sec|s|)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?")
-_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:i?b)?|b)")
+_BYTES = {None: 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
 
 
@@ -24,6 +25,7 @@ class Duration(click.ParamType[float]):
     """Seconds, from "90", "90s", "5m", "1h30m" or "50ms"."""
 
     name = "duration"
+    how = "write 90s, 5m or 1h30m"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, (int, float)):
@@ -32,8 +34,20 @@ class Duration(click.ParamType[float]):
         spans = _SPAN.findall(text)
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in spans)
         if "".join(number + unit for number, unit in spans) != text or seconds <= 0:
-            self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h30m", param, ctx)
+            self.fail(f"{value!r} is not a duration: {self.how}", param, ctx)
         return seconds
+
+
+class Latency(Duration):
+    """Seconds, from "50ms" or "0.05s"; a bare number might be either, and is refused."""
+
+    how = "write 50ms or 0.05s"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+            number = value.strip()
+            self.fail(f"{value!r} has no unit: write {number}ms or {number}s", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Share(click.ParamType[float]):
@@ -52,14 +66,17 @@ class Share(click.ParamType[float]):
 
 
 class Size(click.ParamType[int]):
-    """Bytes, from "8GiB", "500 MB" or "2g"; the letters mean powers of 1024."""
+    """Bytes, from "8GiB", "500 MB" or "2g"; the letters mean powers of 1024, and a bare number might be any of them."""
 
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        match = _SIZE.fullmatch(value.strip().lower())
+        number = value.strip()
+        if _NUMBER.fullmatch(number):
+            self.fail(f"{value!r} has no unit: write {number}GiB or {number}MiB", param, ctx)
+        match = _SIZE.fullmatch(number.lower())
         size = int(float(match.group(1)) * _BYTES[match.group(2)]) if match else 0
         if not size:
             self.fail(f"{value!r} is not a size: write 8GiB or 500MiB", param, ctx)
@@ -183,12 +200,21 @@ certify = click.option("--no-certify", "certify", flag_value=False, default=True
 energy = click.option("--no-energy", "energy", flag_value=False, default=True,
                       help="Leave out the joules, which take a run of 5 s of each contender in each launch where there "
                            "is a sensor (see: photofinish doctor); in whole trainings they take none.")
-latency = click.option("--latency", type=Duration(), metavar="TIME",
+latency = click.option("--latency", type=Latency(), metavar="TIME",
                        help="What the steps of a sweep should keep, such as 50ms: the best batch is then the one of "
                             "highest throughput that is shown to.")
 share = click.option("--share", type=Share(), default="90%", show_default=True, metavar="SHARE",
                      help="How many of the steps should keep --latency.")
-device = click.option("--device", default="cpu", show_default=True, metavar="NAME",
+
+
+def _known_device(_ctx: click.Context, _param: click.Parameter, device: str) -> str:
+    """Raises UsageError."""
+    from photofinish import environments
+    environments.check_device(device)
+    return device
+
+
+device = click.option("--device", default="cpu", show_default=True, metavar="NAME", callback=_known_device,
                       help="cpu or cuda (cuda: never run).")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",

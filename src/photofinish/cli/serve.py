@@ -26,7 +26,7 @@ Exit code: as of photofinish race.""")
               help="Queries a second, at random moments (Poisson arrivals), whether or not the last was answered.")
 @click.option("--clients", type=options.COUNT, metavar="N",
               help="Instead: so many clients, each of which sends its next query when it has an answer.")
-@click.option("--latency", type=options.Duration(), metavar="TIME",
+@click.option("--latency", type=options.Latency(), metavar="TIME",
               help="A bound to try, such as 50ms: stop as soon as it is known whether --share of the queries keep it.")
 @click.option("--share", type=options.Share(), default="99%", show_default=True, metavar="SHARE",
               help="How many of the queries should keep --latency.")

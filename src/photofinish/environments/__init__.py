@@ -17,6 +17,7 @@ from photofinish.environments.choice import (
 from photofinish.environments.contenders import (
     ALL,
     COMMON_OPTIONS,
+    check_device,
     check_version,
     checked,
     everybody,
@@ -47,6 +48,7 @@ __all__ = [
     "Missing",
     "Recipe",
     "at_hand",
+    "check_device",
     "check_version",
     "checked",
     "cure",

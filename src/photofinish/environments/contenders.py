@@ -23,6 +23,8 @@ COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocato
                                               "fault": sabotage.FAULTS, "at": WHOLE_NUMBER, "copies": WHOLE_NUMBER,
                                               "float64": (), "input": NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
+FOR_TESTS = ("handicap", "fault", "at", "copies", "float64", "rank")  # understood, and offered to nobody
+ALSO_CALLED = {"gpu": "cuda", "nvidia": "cuda"}  # what others call a kind of device
 
 
 def expand(*texts: str, device: str = "cpu") -> list[Contender]:
@@ -99,7 +101,7 @@ def checked(text: str, device: str = "cpu") -> Contender:
             _check_switch(framework, option)
             continue
         if option not in options:
-            raise unknown(f"option of {framework.name}", option, options)
+            raise unknown(f"option of {framework.name}", option, [each for each in options if each not in FOR_TESTS])
         allowed = options[option]
         if allowed == WHOLE_NUMBER:
             if not value.isdecimal():
@@ -155,6 +157,17 @@ def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str)
     if rank.isdecimal() and int(rank) >= processes:
         raise UsageError(f"{contender.name}: there is no rank {rank}",
                          f"choose 0 to {processes - 1}" if processes > 1 else "it is one process: choose 0")
+
+
+def check_device(device: str) -> None:
+    """Raises UsageError for a kind of device on which no framework runs, or a number that is none."""
+    kind, colon, number = device.partition(":")
+    kinds = sorted({each for info in headers.frameworks().values() for each in info.devices})
+    if kind not in kinds:
+        raise unknown("device", device, kinds, "of several, one by its number: cuda:1",
+                      ALSO_CALLED.get(kind.lower(), ""))
+    if colon and not number.isdecimal():
+        raise UsageError(f"--device {device}: {number!r} is no number of a device", f"write {kind} or {kind}:0")
 
 
 def check_version(framework: str, version: str) -> None:

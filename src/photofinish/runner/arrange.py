@@ -136,6 +136,7 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     if optimizer:
         one_of("optimizer", optimizer, tuple(OPTIMIZERS))
     chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
+    environments.check_device(device)
     lacking = machine.lacks(device)
     if lacking:
         raise UsageError(f"--device {device}: {lacking}", "leave it out to race on the CPU; see: photofinish doctor")
