@@ -1,7 +1,7 @@
 """The verbs of Photofinish for Python; the command line calls the same ones."""
 
 from photofinish.api.races import race, serve
-from photofinish.api.stored import DEFAULT_STORE, Interrupted, load
+from photofinish.api.stored import DEFAULT_STORE, Interrupted, listed, load
 from photofinish.api.trials import (
     Accuracies,
     LargestBatches,
@@ -14,4 +14,4 @@ from photofinish.api.turns import BATCHES, side_by_side, sweep
 from photofinish.outcome import Outcome
 
 __all__ = ["BATCHES", "DEFAULT_STORE", "Accuracies", "Interrupted", "LargestBatches", "Outcome", "Verification",
-           "accuracy", "largest_batch", "load", "race", "serve", "side_by_side", "sweep", "verify"]
+           "accuracy", "largest_batch", "listed", "load", "race", "serve", "side_by_side", "sweep", "verify"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from photofinish import stats
 from photofinish.errors import UsageError
 from photofinish.outcome import LinkSweep, Outcome, Sweep
 from photofinish.runner.arrange import link_of
@@ -10,9 +11,10 @@ from photofinish.runner.session import judged
 from photofinish.stats import batches as stats_batches
 from photofinish.stats import communication
 from photofinish.store import Store
-from photofinish.values import Link
+from photofinish.values import Link, Result
 
 DEFAULT_STORE = Path(".photofinish")
+TOLD = ("launches", "blocks", "epochs", "failures", "certificates")  # what the word of a verdict rests on
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,3 +50,9 @@ def load(session: str = "last", store: Path | str | None = None, latency: float 
                 return LinkSweep(results, [found for each in predict if (found := link_of(each))])
             return Sweep(results, latency, share) if swept else Outcome(results)
     raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
+
+
+def listed(store: Path | str | None = None) -> list[tuple[str, Result]]:
+    """(session, result) of every race in the store, the oldest first, judged from what its verdict rests on alone."""
+    kept = Store(Path(store) if store is not None else DEFAULT_STORE, only_read=True)
+    return [(session, stats.judge(kept.read(race, TOLD))) for session, _, races in kept.sessions() for race in races]

@@ -37,7 +37,7 @@ from photofinish.values import (
 )
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
-           "history", "bisect", "gate", "advise", "factors", "why", "flip", "links")
+           "history", "bisect", "gate", "advise", "factors", "why", "flip", "links", "stored")
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:

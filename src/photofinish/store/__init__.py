@@ -161,12 +161,14 @@ class Store:
         """What would save them, for who is to do it in another process: a statement of SQLite and its rows."""
         return _APPEND, [(race, kind, json.dumps(to_json(record))) for record in records]
 
-    def read(self, race: str) -> Race:
-        """The race with everything recorded of it. Raises UsageError if there is none of that id."""
+    def read(self, race: str, kinds: Sequence[str] = ()) -> Race:
+        """The race with everything recorded of it, or only these `kinds`. Raises UsageError if there is none of that
+        id."""
         with self._connection() as connection:
             head = connection.execute("SELECT body FROM race WHERE id = ?", (race,)).fetchone()
-            query = "SELECT kind, body FROM record WHERE race = ? ORDER BY number"
-            rows = connection.execute(query, (race,)).fetchall()
+            only = f" AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+            query = f"SELECT kind, body FROM record WHERE race = ?{only} ORDER BY number"
+            rows = connection.execute(query, (race, *kinds)).fetchall()
         if head is None:
             raise UsageError(f"no race {race!r} in {self.path}", "see the ids with: photofinish report --list")
         records: dict[str, list[Any]] = {kind: [] for kind in KINDS}
