@@ -6,16 +6,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import api, environments
+from photofinish import api, environments, sensors
 from photofinish.advise import Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.environments import TASKS, Choice
-from photofinish.errors import Stopped, UsageError
+from photofinish.errors import Stopped, UsageError, unknown
 from photofinish.factors.flip import variations
 from photofinish.outcome import Outcome
 from photofinish.values import MODE, Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
+ALSO_CALLED = {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}  # what others call a format
+
+
+def formats() -> list[str]:
+    """The coarser formats in which some contender computes, or sends its gradients: what can be allowed."""
+    known = environments.frameworks().values()
+    computed = [each for info in known for each, _ in info.precisions.values()]
+    sent = [each for info in known for strategy in info.strategies.values() for each in strategy.gradients.values()]
+    return sorted({*computed, *sent})
+
+
+def check(goal: Goal) -> None:
+    """Raises UsageError for a format that nobody has."""
+    for each in goal.formats:
+        if each not in formats():
+            raise unknown("coarser format", each, formats(), meant=ALSO_CALLED.get(each.lower(), ""))
+
+
+def _check_sensor(device: str) -> None:
+    """Raises UsageError where energy cannot be measured."""
+    found = sensors.meter(device)
+    if isinstance(found, sensors.Absent):
+        raise UsageError(f"--goal energy: nothing measures energy here ({found.reason})",
+                         "see: photofinish doctor; or choose another --goal")
 
 
 def with_defaults(goal: Goal) -> Goal:
@@ -49,6 +73,9 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
 
     Raises UsageError (wrong use) and Stopped (Ctrl-C).
     """
+    check(goal)
+    if goal.name == "energy":
+        _check_sensor(device)
     goal = with_defaults(goal)
     field = tuple(contenders) or tuple(candidates(goal, task, device, Choice.of(environments, make_environments)))
     common = {**asked, "device": device, "environments": environments, "make_environments": make_environments,
@@ -69,6 +96,7 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
 
 def read(goal: Goal, session: str = "last", store: Path | str | None = None) -> Advice:
     """What a race that is in the store says of the goal. Raises UsageError."""
+    check(goal)
     return advise(_only(api.load(session, store)), with_defaults(goal))
 
 

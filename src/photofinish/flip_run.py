@@ -39,7 +39,7 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
     frameworks list, if none are named), and of the batches from the smallest to the largest of `batches`, and of the
     sizes `shapes`, the nearest. No further race begins once `budget` seconds are spent. The rest is as in `api.race`.
 
-    Raises UsageError (wrong use) and Stopped (Ctrl-C).
+    Raises UsageError (wrong use), ModelError (a size that the model does not take) and Stopped (Ctrl-C).
     """
     one_of("task of this search", task, TASKS)
     pair = environments.expand(*contenders, device=device)
@@ -47,6 +47,8 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
         raise UsageError("a verdict is of two contenders that differ", "write -c torch:eager,tensorflow:graph")
     check_settings(pair, settings, device)
     entry = models.find(model)
+    for each in shapes:  # what the model does not take is told before anything races
+        entry.graph(each, asked.get("classes"))
     own_batch, own_shape = batch or entry.batch, tuple(shape or entry.graph(None, None).inputs[0][1].shape)
     common = {**asked, "device": device, "launches": launches, "energy": False, "listener": listener}
 

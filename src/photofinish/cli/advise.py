@@ -27,7 +27,7 @@ Exit code: 0 one is advised; 1 nothing can be, 2 wrong use, 130 interrupted.""")
                    "steady state; first-result: the first step soonest; memory: the least of it; energy: the fewest "
                    "joules per item.")
 @click.option("--steps", type=options.COUNT, metavar="N", help="Of --goal job: how long it is.")
-@click.option("--latency", type=options.Duration(), metavar="TIME",
+@click.option("--latency", type=options.Latency(), metavar="TIME",
               help="Rule out whose steps are not shown to keep it, such as 50ms.")
 @click.option("--share", type=options.Share(), default="99%", show_default=True, metavar="SHARE",
               help="How many of the steps must keep --latency.")
@@ -70,8 +70,11 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
     for each in frameworks:
         if each not in known():
             raise unknown("framework", each, known(), "see: photofinish list frameworks")
-    if (goal == "job") is not (steps is not None):
-        raise UsageError("--goal job has a length, and no other goal has", "write --goal job --steps 50000")
+    if goal == "job" and steps is None:
+        raise UsageError("--steps is missing: how long the job of --goal job, the default, is",
+                         "write --steps 50000, say, or choose another --goal")
+    if goal != "job" and steps is not None:
+        raise UsageError(f"--goal {goal} has no length", "leave --steps out, or write --goal job")
     if bool(model) is bool(session):
         raise UsageError("advice is for a model to race, or from a race in the store",
                          "write photofinish advise resnet18, or photofinish advise --from last")
