@@ -43,7 +43,15 @@ def fixed_batch(batch: int | str | None, memory_limit: int | None, device: str) 
         raise UsageError("a memory limit is that of a search for the largest batch", f"race with --batch {MAX}")
     if memory_limit is not None and device != "cpu":
         raise UsageError(f"the limit on {device} is the device's own memory", "leave --memory-limit out")
+    most = machine.usable_memory()
+    if memory_limit is not None and most is not None and memory_limit > most:
+        raise UsageError(f"a memory limit of {_told(memory_limit)} is more than this machine has, {_told(most)}",
+                         "choose less, or leave --memory-limit out: half of the machine's")
     return batch if isinstance(batch, int) else None
+
+
+def _told(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"
 
 
 def limit_of(memory_limit: int | None, device: str) -> int | None:
