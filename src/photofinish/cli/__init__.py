@@ -37,6 +37,7 @@ from photofinish.errors import UsageError, unknown
 
 WRONG_USE = 2
 INTERRUPTED = 130
+KEEP = ("race", "why", "advise", "sweep", "serve", "study", "history", "bisect", "gate", "factors", "flip")  # races
 _NOT_OURS = {  # what the system refuses, and what the user can do about it
     errno.ENOSPC: "free some disk space, or choose another place with --store FOLDER",
     errno.EDQUOT: "free some of your disk quota, or choose another place with --store FOLDER",
@@ -96,7 +97,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result: Any = photofinish.main(arguments, prog_name="photofinish", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (click.Abort, KeyboardInterrupt):
-        return complain("interrupted", "what was measured before is kept: photofinish report --list", INTERRUPTED)
+        words = sys.argv[1:] if arguments is None else arguments
+        keeps = next((each for each in words if not each.startswith("-")), "") in KEEP
+        kept = "what was measured before is kept: photofinish report --list" if keeps else ""
+        return complain("interrupted", kept, INTERRUPTED)
     except Exception as error:
         told = explain(error)
         if told is None:

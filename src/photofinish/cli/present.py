@@ -61,6 +61,8 @@ def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool
             results, interrupted = verb(*about, listener=listener, **asked), False
         except Interrupted as stopped:
             results, interrupted = stopped.results, True
+    if interrupted and chosen.format == "terminal" and not any(map(_timed, results)):
+        return stopped_by_hand("interrupted before anything was timed.")
     present(results, chosen)
     if interrupted:
         return stopped_by_hand("this is what had been measured. See it again: photofinish report last")
@@ -119,4 +121,8 @@ def write_report(path: Path, text: str) -> None:
 
 def settled(result: Result) -> bool:
     """True if at least one contender was timed and all that were are proven equal."""
-    return result.comparable and any(standing.time is not None for standing in result.standings)
+    return result.comparable and _timed(result)
+
+
+def _timed(result: Result) -> bool:
+    return any(standing.time is not None for standing in result.standings)

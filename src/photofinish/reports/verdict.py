@@ -72,6 +72,8 @@ def sentence(result: Result) -> Text:
     """The whole outcome in one sentence."""
     if not timed(result):
         late = "; ".join(missed(result.race).values())
+        if not late and not result.race.failures:  # whoever could not be timed has one
+            return ("It was interrupted before anything was timed.",)
         return (f"No contender has a time to compare: {late}." if late
                 else "No contender could be timed, so there is nothing to compare.",)
     if _nothing_to_compare(result):
