@@ -204,7 +204,7 @@ def test_what_is_not_installed_is_missing_with_its_cure() -> None:
     missing = resolve(Contender("alpha", "eager"))
     assert isinstance(missing, Missing)
     assert missing.reason.startswith("Alpha is not installed")
-    assert missing.cure == "pip install 'alpha-cpu==1.5'"
+    assert missing.cure == "photofinish env create alpha"
 
 
 def test_what_is_installed_runs_in_this_interpreter_in_its_one_version() -> None:
@@ -453,7 +453,7 @@ def test_of_all_those_that_cannot_be_had_are_skipped_with_the_reason(gamma: None
     entries, skipped = find_entries(["all"], "cpu", Choice(make=False))
     assert [(each.name, str(each.home.python)) for each in entries] == [("gamma:eager", sys.executable)]
     (skip,) = skipped
-    assert (skip.contender, skip.cure) == ("alpha:eager", "pip install 'alpha-cpu==1.5'")
+    assert (skip.contender, skip.cure) == ("alpha:eager", "photofinish env create alpha")
     assert skip.reason.startswith("Alpha is not installed")
     with pytest.raises(UsageError, match="alpha:eager: Alpha is not installed"):
         find_entries(["gamma,alpha"], "cpu", Choice(make=False))

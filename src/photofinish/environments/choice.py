@@ -173,14 +173,13 @@ def own(contender: Contender) -> Environment | Missing:
     version = installed_version(framework)
     here = sys.version.split()[0]
     if version is None:
-        create = f"photofinish env create {spelled(framework.name, contender.version)}"
+        create = cure(framework, contender.version)
         if framework.language != "python":
             return Missing(f"{framework.title} runs in Node.js, in an environment of its own", create)
-        return Missing(f"{framework.title} is not installed for this Python {here}",
-                       create if contender.version else cure(framework))
+        return Missing(f"{framework.title} is not installed for this Python {here}", create)
     if not _is(version, contender.version):
         return Missing(f"{framework.title} {contender.version} is not installed: this Python has {version}",
-                       f"photofinish env create {spelled(framework.name, contender.version)}")
+                       cure(framework, contender.version))
     for module in beside(contender, framework):
         if importlib.util.find_spec(module) is None:
             return Missing(f"{module} is not installed for this Python {here}",
@@ -205,14 +204,10 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     return _version(framework.module) or _version(framework.main) or "unknown"
 
 
-def cure(framework: FrameworkInfo) -> str:
-    """The command that makes it available: in this Python where plain pip can do it, else in an environment of its
-    own."""
-    recipe = framework.recipe
-    plain = framework.language == "python" and recipe.build_isolation and not recipe.build_dependencies
-    if plain and SpecifierSet(recipe.python).contains(interpreters.own().version):
-        return "pip install " + " ".join(map(repr, framework.dependencies))
-    return f"photofinish env create {framework.name}"
+def cure(framework: FrameworkInfo, version: str = "") -> str:
+    """The command that makes it available, in an environment of its own: what it pins would change this Python's other
+    packages."""
+    return f"photofinish env create {spelled(framework.name, version)}"
 
 
 def installed(choice: Choice | None = None) -> list[Contender]:
