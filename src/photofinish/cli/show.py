@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from photofinish.render.document import Document
 
 ONNX = "onnx"
+WRITTEN_AS = {"tensorflow": "keras", "keras-tensorflow": "keras", "keras-torch": "keras", "keras-jax": "keras",
+              "jax": "flax", "mxnet": "gluon", "onnxruntime": ONNX, "openvino": ONNX}  # framework -> its models' form
 
 
 @click.command("show", epilog="""\b
@@ -56,7 +58,7 @@ def command(model: str, form: str, script: bool, parallel: str, output: Path | N
     from photofinish.cli.output import show
     forms = ("table", *frameworks.forms())
     if form not in forms:
-        raise unknown("form", form, forms)
+        raise unknown("form", form, forms, meant=WRITTEN_AS.get(form, ""))
     if output is not None and form != ONNX:
         raise UsageError(f"--output writes an ONNX model, not {form}", "add --as onnx, or leave it out")
     if parallel and not script:

@@ -52,7 +52,8 @@ def find(text: str) -> Source:
         return _patterns(text, train=count, validation=max(1, count // 4))
     if name in BUILT_IN:
         if folder:
-            raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}")
+            many = ", or patterns:512 for so many of them" if name == "patterns" else ""
+            raise UsageError(f"{name} comes with Photofinish and takes no folder", f"write --data {name}{many}")
         return BUILT_IN[name]
     if name not in ON_DISK:
         raise unknown("data set", name, [*BUILT_IN, *ON_DISK], "those on your disk are spelled NAME:FOLDER, texts "

@@ -44,7 +44,8 @@ def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "c
     try:
         other = environments.checked(text, device)
     except UsageError as error:
-        raise UsageError(f"--baseline {text}: {error.message}", error.hint or FORMS) from error
+        contender = any(mark in text for mark in "@:[+")  # else it may have been meant as anything
+        raise UsageError(f"--baseline {text}: {error.message}", (contender and error.hint) or FORMS) from error
     return _each(text, contenders or [replace(other, version="").name], device, lambda each: _other(other, each)), []
 
 

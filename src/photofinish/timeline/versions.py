@@ -35,11 +35,14 @@ def choose(lines: Sequence[str], versions: Sequence[str] = (), *, device: str = 
     """
     known = _lines(lines, device)
     asked = [each for text in environments.split(versions) for each in _asked(text, known)]
+    for one, other in itertools.combinations(asked, 2):
+        if one[:2] == other[:2]:
+            raise UsageError(f"version {one[1]} of {one[0].name} is named twice", "name it once in --versions")
     if not versions:
         asked = [(line, version, None) for line in known
                  for version in environments.at_hand(line.framework, choice or Choice())
                  if version in releases.of(line.framework)]
-    found = [dated(line, version, day) for line, version, day in dict.fromkeys(asked)]
+    found = [dated(line, version, day) for line, version, day in asked]
     return sorted(found, key=lambda each: (each.line, Version(each.version)))
 
 
