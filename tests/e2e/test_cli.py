@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,16 @@ import pytest
 from rich.console import Console
 
 import factories
-from photofinish import environments, machine, study
-from photofinish.cli import options
+from photofinish import api, environments, machine, sensors, study
+from photofinish.api import stored
+from photofinish.cli import doctor, options
 from photofinish.cli.live import Watcher
+from photofinish.errors import UsageError
 from photofinish.models import all_models
 from photofinish.reports.json import schema
-from photofinish.store import Store
+from photofinish.runner.largest import Search
+from photofinish.stats import judge
+from photofinish.store import KINDS, Store
 from photofinish.values import Contender, Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -96,7 +101,25 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
     (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),
     (["race", "resnet18", "-c", FAKES, "--regime", "mached"], ["'mached'", "did you mean matched?"]),
-    (["race", "resnet18", "-c", FAKES, "--device", "gpu"], ["'gpu'", "cpu"]),
+    (["race", "resnet18", "--device", "gpu"], ["'gpu'", "did you mean cuda?", "cpu, cuda, tpu"]),
+    (["race", "resnet18", "-c", FAKES, "--device", "cudda"], ["'cudda'", "did you mean cuda?"]),
+    (["why", "resnet18", "--device", "cuda:first"], ["'first' is no number", "cuda:0"]),
+    (["flip", "resnet18", "-c", FAKES, "--shapes", "3x3"], ["3x224x224", "not 3x3"]),
+    (["flip", "vgg16", "-c", FAKES, "--shapes", "3x224x224", "--shapes", "3x8x8"], ["vgg16", "3x8x8"]),
+    (["advise", "resnet18", "-c", FAKES], ["--steps is missing", "--steps 50000"]),
+    (["advise", "resnet18", "--goal", "memory", "--steps", "5"], ["--goal memory has no length", "leave --steps out"]),
+    (["advise", "resnet18", "--goal", "memory", "--allow", "bf16"], ["'bf16'", "did you mean bfloat16?"]),
+    (["advise", "--from", "last", "--goal", "memory", "--allow", "coarse"], ["'coarse'", "approximated", "int8"]),
+    (["sweep", "resnet18", "-c", FAKES, "--latency", "50"], ["'50' has no unit", "50ms or 50s"]),
+    (["serve", "resnet18", "--rate", "5", "--latency", "soon"], ["'soon'", "write 50ms or 0.05s"]),
+    (["advise", "resnet18", "--goal", "memory", "--latency", "0.5"], ["'0.5' has no unit", "0.5ms or 0.5s"]),
+    (["largest-batch", "resnet18", "-c", "fake", "--memory-limit", "2"], ["'2' has no unit", "2GiB or 2MiB"]),
+    (["largest-batch", "resnet18", "-c", "fake", "--memory-limit", "900TiB"], ["921,600.0 GiB", "more than this machine has"]),
+    (["race", "digits_cnn", "-c", FAKES, "--task", "fit", "--data", "patterns:x"], ["patterns:512"]),
+    (["gate", "resnet18", "-c", "fake", "--baseline", "nope"], ["'nope'", "a version", "folder", "git:REVISION"]),
+    (["history", "resnet18", "--framework", "torch", "--versions", "2.13.0,2.13.0"], ["2.13.0", "named twice"]),
+    (["show", "resnet18", "--as", "tensorflow"], ["'tensorflow'", "did you mean keras?"]),
+    (["show", "resnet18", "--as", "jax"], ["'jax'", "did you mean flax?"]),
     (["race", "resnet18", "-c", FAKES, "--threads", "4096"], ["4096", "choose 1 to"]),
     (["race", "resnet18", "-c", FAKES, "--batch", "0"], ["'--batch'", "0"]),
     (["race", "resnet18", "-c", FAKES, "--input", "3x0x3"], ["'3x0x3' is not a shape", "3x224x224"]),
@@ -141,7 +164,7 @@ def test_a_framework_that_is_not_installed_is_named_with_its_cure(process: Comma
     (tmp_path / "blocker").mkdir()
     (tmp_path / "blocker" / "sitecustomize.py").write_text(BLOCKER)
     run = process(*arguments, environment={"PYTHONPATH": str(tmp_path / "blocker")})
-    refused(run, said, "TensorFlow", "is not installed", "pip install 'tensorflow-cpu==")
+    refused(run, said, "TensorFlow", "is not installed", "photofinish env create tensorflow")
 
 
 def test_code_is_shown_without_its_framework(process: Command, tmp_path: Path) -> None:
@@ -159,8 +182,84 @@ def test_reading_leaves_no_trace(command: Command, tmp_path: Path) -> None:
     refused(command("report"), "no race has been run")
     listed = command("report", "--list")
     assert (listed.code, listed.out) == (0, "") and "no race has been run" in listed.err
+    assert json.loads(command("report", "--list", "--json").out) == []
     assert command("claims").code == 0
     assert not any(tmp_path.iterdir())
+
+
+def test_what_a_store_holds_is_listed_in_every_format(command: Command, tmp_path: Path) -> None:
+    store = Store(tmp_path / ".photofinish")
+    for name in ("decided", "undecided"):
+        raced = factories.SCENARIOS[name]().race
+        store.begin(replace(raced, id=f"{name}-train"), name)
+        for kind in KINDS:
+            store.append(f"{name}-train", kind, *getattr(raced, kind))
+    listed = json.loads(command("report", "--list", "--json").out)
+    jsonschema.validate(listed, schema("stored"))
+    assert [(each["id"], each["session"], each["outcome"]) for each in listed] == [
+        ("decided-train", "decided", "FASTER"), ("undecided-train", "undecided", "UNDECIDED")]
+    text = command("report", "--list").out
+    assert text.count("decided-train") - text.count("undecided-train") == 1 and "Came to" in text
+    for form, begin in (("--csv", "Race,Id,Date,Model"), ("--markdown", "#")):
+        assert command("report", "--list", form).out.startswith(begin)
+
+
+def test_a_list_reads_no_more_than_the_verdicts_rest_on(tmp_path: Path) -> None:
+    raced, store = factories.decided().race, Store(tmp_path)
+    store.begin(raced, "session")
+    for kind in KINDS:
+        store.append(raced.id, kind, *getattr(raced, kind))
+    read = store.read(raced.id, stored.TOLD)
+    assert read.blocks == raced.blocks and raced.phases and not read.phases and not read.warm_ups
+    ((_, found),) = stored.listed(tmp_path)
+    assert found.verdicts == judge(raced).verdicts
+
+
+def test_an_option_for_tests_is_offered_to_nobody() -> None:
+    with pytest.raises(UsageError) as told:
+        environments.checked("torch:eager+ddp[2,sped=3]")
+    assert "threads" in told.value.hint
+    assert not {"handicap", "fault", "at", "copies", "float64", "rank"} & set(re.findall(r"\w+", told.value.hint))
+
+
+def test_energy_is_no_goal_where_nothing_measures_it(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensors, "meter", lambda device: sensors.Absent("no counter here"))
+    refused(command("advise", "resnet18", "--goal", "energy"), "no counter here", "photofinish doctor")
+
+
+@pytest.mark.parametrize(("arguments", "kept"), [(["doctor"], False), (["race", "digits_cnn"], True)])
+def test_only_what_stores_says_that_something_is_kept(command: Command, monkeypatch: pytest.MonkeyPatch,
+                                                      arguments: list[str], kept: bool) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+    for module, verb in ((doctor, "diagnose"), (api, "race")):
+        monkeypatch.setattr(module, verb, interrupted)
+    run = command(*arguments)
+    assert run.code == 130 and ("is kept" in run.err) is kept
+
+
+def test_a_race_interrupted_before_anything_was_timed_says_so(command: Command, monkeypatch: pytest.MonkeyPatch,
+                                                              ) -> None:
+    untimed = judge(replace(factories.race(), blocks=(), failures=()))
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise api.Interrupted(api.Outcome([untimed]))
+    monkeypatch.setattr(api, "race", interrupted)
+    run = command("race", "digits_cnn")
+    assert (run.code, run.out) == (130, "") and "interrupted before anything was timed" in run.err
+    sentence = json.loads(command("race", "digits_cnn", "--json").out)["sentence"]
+    assert sentence == "It was interrupted before anything was timed."
+
+
+def test_who_only_infers_is_left_out_of_the_largest_batch_of_training(command: Command, own_model: str,
+                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "installed", lambda choice: environments.expand("fake,fake:forward"))
+    monkeypatch.setattr(Search, "run", lambda self: ())
+    run = command("largest-batch", own_model, "--json")
+    assert run.code == 0 and json.loads(run.out)["failures"] == []
+    assert "fake:forward is left out" in run.err
+    named = command("largest-batch", own_model, "-c", "fake,fake:forward", "--json")
+    assert named.code == 1 and [each["contender"] for each in json.loads(named.out)["failures"]] == ["fake:forward"]
 
 
 def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
@@ -265,7 +364,8 @@ def test_a_race_from_the_command_to_every_format(command: Command, process: Comm
     assert json.loads(command("report", "--json").out) == found
     assert "fake:steady[step=0.003]" in command("report", "--csv").out
     assert command("report", "--markdown").out.startswith("#")
-    session, _, name = command("report", "--list").out.split()
+    (kept,) = json.loads(command("report", "--list", "--json").out)
+    session, name = kept["session"], kept["id"]
     for each in (session, name):
         assert json.loads(command("report", each, "--json").out)["id"] == name
     refused(command("report", "20200101"), "'20200101'", "photofinish report --list")
@@ -382,7 +482,7 @@ def test_frameworks_and_contenders_are_listed(command: Command) -> None:
     frameworks = {each["name"]: each for each in json.loads(command("list", "frameworks", "--json").out)}
     assert set(frameworks) == set(environments.frameworks())
     for each in frameworks.values():
-        assert each["version"] or each["install"].startswith(("pip install ", "photofinish env create "))
+        assert each["version"] or each["install"].startswith(("photofinish env create ", "install "))
     names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
     assert [environments.checked(name, device_of(name)).name for name in names] == names
     assert all(name in command("list", "contenders").out for name in names)
@@ -423,6 +523,17 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         options.Duration().convert(text, None, None)
 
 
+@pytest.mark.parametrize(("text", "seconds"), [("50ms", 0.05), ("0.05s", 0.05), ("1s 50ms", 1.05)])
+def test_a_latency_has_a_unit(text: str, seconds: float) -> None:
+    assert options.Latency().convert(text, None, None) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["50", "0.05", "0", "fifty", "50 ns"])
+def test_what_is_no_latency_is_refused_with_milliseconds(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"write .*ms or "):
+        options.Latency().convert(text, None, None)
+
+
 @pytest.mark.parametrize(("text", "share"), [("2%", 0.02), ("2 %", 0.02), ("0.02", 0.02), (".5%", 0.005)])
 def test_percentages_are_read_kindly(text: str, share: float) -> None:
     assert options.Share().convert(text, None, None) == pytest.approx(share)
@@ -435,9 +546,15 @@ def test_what_is_no_percentage_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "size"), [("8GiB", 8 * 2**30), ("500 MB", 500 * 2**20), ("1.5g", 3 * 2**29),
-                                            ("4096", 4096)])
+                                            ("4096B", 4096)])
 def test_sizes_are_read_kindly(text: str, size: int) -> None:
     assert options.Size().convert(text, None, None) == size
+
+
+@pytest.mark.parametrize(("text", "said"), [("2", "2GiB or 2MiB"), ("much", "8GiB"), ("0GiB", "8GiB"), ("2x", "8GiB")])
+def test_what_is_no_size_is_refused_with_units(text: str, said: str) -> None:
+    with pytest.raises(click.BadParameter, match=said):
+        options.Size().convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["3x64x32", "3X64X32", "3,64,32"])
