@@ -101,6 +101,7 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
     (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),
     (["race", "resnet18", "-c", FAKES, "--regime", "mached"], ["'mached'", "did you mean matched?"]),
+    (["race", "resnet18", "--device", "rocm:0"], ["--device rocm:0", "no framework is raced on AMD's GPUs yet"]),
     (["race", "resnet18", "--device", "gpu"], ["'gpu'", "did you mean cuda?", "cpu, cuda, tpu"]),
     (["race", "resnet18", "-c", FAKES, "--device", "cudda"], ["'cudda'", "did you mean cuda?"]),
     (["why", "resnet18", "--device", "cuda:first"], ["'first' is no number", "cuda:0"]),

@@ -25,6 +25,7 @@ COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocato
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
 FOR_TESTS = ("handicap", "fault", "at", "copies", "float64", "rank")  # understood, and offered to nobody
 ALSO_CALLED = {"gpu": "cuda", "nvidia": "cuda"}  # what others call a kind of device
+NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  # no adapter has them
 
 
 def expand(*texts: str, device: str = "cpu") -> list[Contender]:
@@ -163,6 +164,9 @@ def check_device(device: str) -> None:
     """Raises UsageError for a kind of device on which no framework runs, or a number that is none."""
     kind, colon, number = device.partition(":")
     kinds = sorted({each for info in headers.frameworks().values() for each in info.devices})
+    if kind in NOT_YET and kind not in kinds:
+        raise UsageError(f"--device {device}: no framework is raced on {NOT_YET[kind]} yet",
+                         f"choose from: {', '.join(kinds)}")
     if kind not in kinds:
         raise unknown("device", device, kinds, "of several, one by its number: cuda:1",
                       ALSO_CALLED.get(kind.lower(), ""))

@@ -91,7 +91,8 @@ class Line:
     def law(self) -> tuple[Estimate, Estimate]:
         """Fixed seconds and bits, neither of which can be less than none."""
         reach = self.reach * np.sqrt(np.diag(self.covariance))
-        fixed, bits = (Estimate(*(max(0.0, float(each * size)) for each in (value, value - by, value + by)), CONFIDENCE)
+        fixed, bits = (Estimate(max(0.0, float(value * size)), max(0.0, float((value - by) * size)),
+                                max(0.0, float((value + by) * size)), CONFIDENCE)
                        for value, by, size in zip(self.parameters, reach, (1.0, self.slowest)))
         return fixed, bits
 
