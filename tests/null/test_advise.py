@@ -39,7 +39,7 @@ def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_pa
 
 @pytest.mark.parametrize(("asked", "said"), [
     (("--goal", "fastest"), "goal"), (("--goal", "job"), "--steps 50000"),
-    (("--goal", "memory", "--steps", "5"), "has a length"), (("--goal", "memory", "--keep", "torhc"), "torch"),
+    (("--goal", "memory", "--steps", "5"), "has no length"), (("--goal", "memory", "--keep", "torhc"), "torch"),
     (("--goal", "memory", "--from", "last"), "a race in the store")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("advise", MODEL, *asked)

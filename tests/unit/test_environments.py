@@ -32,6 +32,7 @@ from photofinish.environments.choice import Choice, order_for
 from photofinish.environments.framework import Strategy
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
+from photofinish.runner.course import Entry
 from photofinish.values import Contender
 
 ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",)), ("eager", "compile"), ("cpu", "cuda"),
@@ -103,6 +104,13 @@ def nothing_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 # Headers
 
 
+def test_a_mode_that_nobody_has_run_says_so_before_it_races() -> None:
+    info = replace(read_header(environments.FOLDER / "fake.py"), never_run=("mean",))
+    home = Environment(Path(sys.executable), info, "1.0")
+    steady, mean = (Entry(Contender.parse(name), home).hazards for name in ("fake:steady", "fake:mean"))
+    assert steady == "" and mean == "mean has never been run before"
+
+
 def test_every_framework_file_has_a_complete_header() -> None:
     files = [path for path in environments.FOLDER.iterdir() if path.is_file() and not path.name.startswith("_")]
     assert len(files) >= 2
@@ -128,6 +136,7 @@ def test_a_header_says_how_an_environment_is_made(tmp_path: Path) -> None:
     ("import alpha\n", "no `# /// script` header"),
     ('# /// script\n# requires-python = ">=3.6"\n# dependencies = []\n# ///\n', "lacks 'tool'"),
     (HEADER.replace("190 MB", "a lot"), "'a lot' is not a size"),
+    (HEADER.replace("# modes =", '# never-run = ["fast"]\n# modes =', 1), "nobody has run, not ['fast']"),
 ])
 def test_a_header_that_is_absent_or_incomplete_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "gamma.py"

@@ -135,7 +135,8 @@ def contenders() -> list[Entry]:
                    "installed": each["version"] is not None and (
                        way not in several or several[way].recipe is None or installed(f"{each['name']}:{way}")),
                    "tasks": list(tasks),
-                   "never_run": several[way].never_run if way in several else "cpu" not in info.devices_of(way),
+                   "never_run": several[way].never_run if way in several
+                   else way in info.never_run or "cpu" not in info.devices_of(way),
                    "options": {**each["options"], **({key: list(values) for key, values in several[way].options.items()}
                                                      if way in several else {})}}
                   for way, tasks in ways.items()]

@@ -13,6 +13,7 @@ Python are for programs that this worker calls.
                                                         and the mode whose code each is: they are certified by that
                                                         format's rounding, and in the other mode by float32's.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
+    never-run = ["fp16"]                                modes that nobody has run, for want of the device or processor.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
@@ -89,7 +90,8 @@ def read_header(path: Path) -> FrameworkInfo:
                              tuple(own.get("brings", ())), _loops(own),
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
                              own.get("libraries", {}), _strategies(own, unmeasured),
-                             {name: tuple(values) for name, values in own.get("lines", {}).items()}, _unused(own))
+                             {name: tuple(values) for name, values in own.get("lines", {}).items()}, _unused(own),
+                             _never_run(own))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -176,6 +178,14 @@ def _unused(own: dict[str, Any]) -> dict[str, tuple[str, str]]:
     if not {each.partition("=")[0] for each in given} <= set(own["options"]):
         raise ValueError(f"unused says of a setting what its kernels are called and what to know, not {given}")
     return {setting: (part, known) for setting, (part, known) in given.items()}
+
+
+def _never_run(own: dict[str, Any]) -> tuple[str, ...]:
+    """Raises ValueError."""
+    given = own.get("never-run", [])
+    if not set(given) <= set(own["modes"]):
+        raise ValueError(f"never-run says which of {', '.join(own['modes'])} nobody has run, not {given}")
+    return tuple(given)
 
 
 def _bytes(text: str) -> int:

@@ -96,9 +96,12 @@ class Entry:
     @property
     def hazards(self) -> str:
         """What to know before it races."""
-        strategy = self.home.framework.strategies.get(self.contender.strategy)
-        told = f"{self.contender.strategy} has never been run before" if strategy and strategy.never_run else ""
-        return "; ".join(each for each in (self.home.hazards, told) if each)
+        framework, mode = self.home.framework, self.contender.mode
+        strategy = framework.strategies.get(self.contender.strategy)
+        new = [self.contender.strategy] if strategy and strategy.never_run else []
+        new += [mode] if mode in framework.never_run else []
+        told = [f"{each} has never been run before" for each in new]
+        return "; ".join(each for each in (self.home.hazards, *told) if each)
 
     @property
     def unused(self) -> Mapping[str, tuple[str, str]]:
