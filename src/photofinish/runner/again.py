@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from photofinish import models
 from photofinish.values import SERVE, Case
 
-CLIENTS, RATE = "--clients", "--rate"
-
 
 def command(case: Case, contender: str, seed: int, proven: bool) -> str:
     """`proven` says whether the contender failed after its proof, which then need not be repeated."""
@@ -30,7 +28,7 @@ def _options(case: Case, seed: int) -> Iterator[str]:
     if case.optimizer and case.optimizer["kind"] != type(models.find(case.model).optimizer).__name__.lower():
         yield from ("--optimizer", case.optimizer["kind"])
     if case.load is not None:
-        yield from (RATE, f"{case.load.rate:g}") if case.load.rate else (CLIENTS, str(case.load.clients))
+        yield from ("--rate", f"{case.load.rate:g}") if case.load.rate else ("--clients", str(case.load.clients))
     elif case.task != "train":
         yield from ("--task", case.task)
     if case.training is not None:
