@@ -19,6 +19,8 @@ ALLOCATORS = ("jemalloc", "tcmalloc", "tcmalloc_minimal", "mimalloc")
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 HYPERVISOR_FILES = {"sys/class/dmi/id/sys_vendor": ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft"),
                     "sys/hypervisor/type": ("xen",)}
+ACCELERATORS = {"cuda": ("NVIDIA GPU", ("dev/nvidia[0-9]*",)),  # by what stands in /dev where there is one
+                "tpu": ("TPU", ("dev/accel[0-9]*", "dev/vfio/[0-9]*"))}
 CONTAINER_FILES = (".dockerenv", "run/.containerenv")
 
 
@@ -153,9 +155,11 @@ def gpus() -> list[dict[str, Any]]:
 def lacks(device: str, root: Path = Path("/")) -> str:
     """Why nothing can run on that device here, as far as can be told without a framework; "" if nothing speaks against
     it. A container may have a GPU and no nvidia-smi."""
-    if device.partition(":")[0] != "cuda" or gpus() or any(root.glob("dev/nvidia[0-9]*")):
+    kind = device.partition(":")[0]
+    if kind not in ACCELERATORS or (kind == "cuda" and gpus()):
         return ""
-    return "no NVIDIA GPU here"
+    title, files = ACCELERATORS[kind]
+    return "" if any(any(root.glob(each)) for each in files) else f"no {title} here"
 
 
 def system_name(root: Path) -> str:

@@ -115,3 +115,13 @@ def test_gpus_are_listed_as_nvidia_smi_tells_them(tmp_path: Path, monkeypatch: p
     assert machine.gpus() == [{"name": "NVIDIA H200", "memory": 143771 * 2**20, "driver": "570.86.15"}]
     tool.write_text("#!/bin/sh\necho 'no devices were found'\nexit 6\n")
     assert machine.gpus() == []
+
+
+@pytest.mark.parametrize(("device", "there", "lacking"), [
+    ("cuda:1", "", "no NVIDIA GPU here"), ("cuda", "dev/nvidia0", ""), ("cuda", "dev/nvidiactl", "no NVIDIA GPU here"),
+    ("tpu", "", "no TPU here"), ("tpu", "dev/accel0", ""), ("tpu", "dev/vfio/0", ""), ("cpu", "", ""),
+])
+def test_a_device_that_is_not_there_is_told_before_anything_starts(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, there: str, lacking: str) -> None:
+    monkeypatch.setattr(machine, "gpus", list)
+    assert machine.lacks(device, write(tmp_path, {there: ""} if there else {})) == lacking

@@ -13,7 +13,7 @@ import factories
 from photofinish.cli import listing, show
 from photofinish.models import find
 from photofinish.outcome import Outcome
-from photofinish.render.document import Banner, Calculator, Chart, Document, Note, Table, blocks_of
+from photofinish.render.document import Banner, Calculator, Chart, Document, Job, Note, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import certificate, frame, total_time, verdict
 from photofinish.reports import json as reports_json
@@ -141,6 +141,14 @@ def test_who_compiles_is_told_from_when_on_it_pays() -> None:
     assert told["tensorflow:xla", "torch:eager"] == ("never", "never")
     (unclear,) = tables(document(RESULTS["undecided"], ("total-time",)), "break_even")
     assert "not shown (from" in str(unclear.rows[0][2])
+
+
+def test_no_lead_is_taken_before_the_last_one_was() -> None:
+    """c is ready before b and faster than it, but not shown to be faster than a: it passes a with b, not before."""
+    a, b, c = Job("a", 1.0, 3.0, 3.0, 3.0, None), Job("b", 9.0, 2.0, 2.0, 2.0, None), Job("c", 5.0, 1.5, 1.5, 1.5, None)
+    shown = {("b", "a"), ("c", "b")}
+    (turn,) = total_time.overtakings((a, b, c), lambda faster, slower: (faster, slower) in shown)
+    assert (turn.steps, turn.before, turn.after) == (8.0, a, c)
 
 
 def test_a_difference_that_is_not_shown_never_overtakes() -> None:

@@ -27,7 +27,8 @@ def section(result: Result) -> Section:
 def missing(metering: Metering) -> Text:
     """`not measured`, why, and the cure."""
     if not metering.reason:
-        return (f"Energy: not measured ({metering.sensors} could not be read, or no launch ended).",)
+        unread = f"{metering.sensors} could not be read, or " if metering.sensors else ""
+        return (f"Energy: not measured ({unread}no launch ended).",)
     return (f"Energy: not measured (no sensor: {metering.reason}).", *((f" {metering.cure}",) if metering.cure else ()))
 
 

@@ -86,8 +86,12 @@ def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> li
                  if job.step < leader.step and faster(job.name, leader.name)]
         if not later:
             return turns
-        turns.append(min(later, key=lambda turn: (turn.steps, turn.after.step)))
-        leader = turns[-1].after
+        turn = min(later, key=lambda turn: (turn.steps, turn.after.step))
+        if turns and turn.steps <= turns[-1].steps:  # undecided against who led before, and ahead of who came after
+            last = turns.pop()
+            turn = Turn(last.steps, last.before, turn.after)
+        turns.append(turn)
+        leader = turn.after
 
 
 def _is_faster(result: Result, a: str, b: str) -> bool:
@@ -117,9 +121,10 @@ def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Text:
         bounds: Text = ()
         if turn.low is not None and turn.high is not None:
             bounds = ("95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), "; ")
-        text += (" From ", Quantity(max(1.0, turn.steps), "count"), f" {many} (", *bounds,
-                 Quantity(turn.before.fixed + turn.steps * turn.before.step, "duration"), ") on it is ",
-                 contender(turn.after.name), ".")
+        since: Text = (f" From the first {many[:-1]} (",) if turn.steps <= 1 else (
+            " From ", Quantity(turn.steps, "count"), f" {many} (")
+        text += (*since, *bounds, Quantity(turn.before.fixed + turn.steps * turn.before.step, "duration"),
+                 ") on it is ", contender(turn.after.name), ".")
     return text
 
 
