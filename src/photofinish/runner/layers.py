@@ -39,7 +39,8 @@ class LayerSession(Session):
         self.prepare(rehearse)
         self.begin, longest = time.monotonic(), 0.0
         for number in count(1):
-            if not self.course.contested or not self._goes_on(number, longest):
+            if not self.course.contested or not plan.another(
+                    number, self.launches, LAUNCHES, self._left(), longest):
                 return
             late = plan.overrun(longest, self._left()) if self.launches is None and 1 < number <= plan.FEWEST else ""
             self.course.listener(Progress("plan", f"launch {number}: the model, then {len(self.graphs)} graphs of its "
@@ -50,11 +51,6 @@ class LayerSession(Session):
 
     def launch(self, number: int, rounds: int) -> Launch:
         return LayerLaunch(self.course, number, rounds, self.graphs, self.task, self.broken).run()
-
-    def _goes_on(self, number: int, longest: float) -> bool:
-        if self.launches is not None:
-            return number <= self.launches
-        return number <= plan.FEWEST or (number <= LAUNCHES and self._left() > longest)
 
 
 class LayerLaunch(ProfiledLaunch):

@@ -34,7 +34,7 @@ class Sweep:
         for number in count(1):
             live = [name for name in self._order(number) if self.sessions[name].course.contested]
             left = self.budget - (time.monotonic() - begin)
-            if not live or not self._goes_on(number, left, longest):
+            if not live or not plan.another(number, self.launches, LAUNCHES, left, longest):
                 return
             late = plan.overrun(longest, left) if self.launches is None and number <= plan.FEWEST else ""
             self.listener(Progress("plan", f"pass {number}: {', '.join(live)}{late}",
@@ -50,9 +50,3 @@ class Sweep:
         order = list(self.sessions)
         random.Random(f"{self.seed}/sweep/{(number + 1) // 2}").shuffle(order)
         return order if number % 2 else order[::-1]
-
-    def _goes_on(self, number: int, left: float, longest: float) -> bool:
-        """As many passes as were asked for; else LAUNCHES, or what the budget allows of them, two at least."""
-        if self.launches is not None:
-            return number <= self.launches
-        return number <= plan.FEWEST or (number <= LAUNCHES and left > longest)

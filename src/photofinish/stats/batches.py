@@ -122,19 +122,11 @@ def _point(name: str, result: Result, steps: Mapping[int, float], gains: np.ndar
     step = paired.interval(np.array(list(steps.values())))
     seconds = [each for block in paired.timed_blocks(result.race, name) for each in block.seconds]
     standing = next(each for each in result.standings if each.contender == name)
-    return Point(case.batch, step, _scaled(step, 1 / case.batch), _over(case.batch * case.units, step),
+    return Point(case.batch, step, step.scaled(1 / case.batch), step.rate(case.batch * case.units),
                  paired.interval(gains) if gains is not None and len(gains) else None,
                  {each: tails.quantile(seconds, each) for each in SHARES},
                  None if bound is None else tails.claim(seconds, bound, share, CONFIDENCE), standing.memory,
                  next((each for each in consumption(result.race) if each.contender == name), None))
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor, estimate.level)
-
-
-def _over(units: float, step: Estimate) -> Estimate:
-    return Estimate(units / step.value, units / step.high, units / step.low, step.level)
 
 
 def _gains(logs: Logs, small: int, large: int) -> np.ndarray:

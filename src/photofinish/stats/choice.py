@@ -9,11 +9,11 @@ one of eight.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from photofinish.stats import paired, student
+from photofinish.stats import paired
 from photofinish.values import Estimate
 
 DRAWS = 4000
@@ -43,7 +43,7 @@ def options(costs: Costs) -> tuple[Option, ...]:
         return ()
     table = np.array([[costs[name][launch] for name in costs] for launch in launches])
     risks = _risks(table) if len(launches) >= FEWEST else [(None, None, None)] * len(costs)
-    found = [Option(name, _estimate(table[:, i]), *risks[i]) for i, name in enumerate(costs)]
+    found = [Option(name, _cost(table[:, i]), *risks[i]) for i, name in enumerate(costs)]
     return tuple(sorted(found, key=lambda each: each.cost.value))
 
 
@@ -67,9 +67,7 @@ def _risks(table: np.ndarray) -> list[tuple[float | None, float | None, float | 
     return [(float(chances[i]), float(regrets[:, i].mean()), float(worst[i])) for i in range(table.shape[1])]
 
 
-def _estimate(values: np.ndarray) -> Estimate:
-    if len(values) < 2:
-        return Estimate(float(values[0]), float(values[0]), float(values[0]), paired.POINT)
-    mean, error = student.mean_and_error(values)
-    reach = student.quantile((1 + LEVEL) / 2, len(values) - 1) * error
-    return Estimate(mean, max(0.0, mean - reach), mean + reach, LEVEL)
+def _cost(values: np.ndarray) -> Estimate:
+    """Nothing costs less than nothing."""
+    found = paired.mean_interval(values, LEVEL)
+    return replace(found, low=max(0.0, found.low))

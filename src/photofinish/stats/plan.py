@@ -60,6 +60,14 @@ def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (
     return Plan(launches, rounds, reason + overrun(launches * cost, budget), seconds=launches * cost)
 
 
+def another(number: int, launches: int | None, usual: int, left: float, longest: float) -> bool:
+    """Whether there is a launch (or a pass) of that number: as many as were asked for; else the `usual` number, or what
+    the seconds left allow of them, FEWEST at least."""
+    if launches is not None:
+        return number <= launches
+    return number <= FEWEST or (number <= usual and left > longest)
+
+
 def overrun(seconds: float, left: float) -> str:
     """What to say before the fewest launches that tell anything, which are run whether the budget has so much left or
     not; "" if it has."""

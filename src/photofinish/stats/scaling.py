@@ -44,7 +44,7 @@ def scalings(race: Race) -> tuple[Scaling, ...]:
         if len(logs):
             world, speedup = Contender.parse(name).world, interval(logs)
             batch = race.case.batch
-            found.append(Scaling(name, one, world, batch, batch, len(logs), speedup, _scaled(speedup, 1 / world)))
+            found.append(Scaling(name, one, world, batch, batch, len(logs), speedup, speedup.scaled(1 / world)))
     return tuple(found)
 
 
@@ -85,7 +85,7 @@ def weak_scalings(races: Iterable[Race]) -> tuple[Scaling, ...]:
             logs = np.array([other[launch] - own[launch] for launch in sorted(own.keys() & other.keys())])
             if len(logs):
                 efficiency = interval(logs)
-                found.append(Scaling(name, one, world, batch, batch // world, len(logs), _scaled(efficiency, world),
+                found.append(Scaling(name, one, world, batch, batch // world, len(logs), efficiency.scaled(world),
                                      efficiency))
     return tuple(found)
 
@@ -119,7 +119,3 @@ def _alone(of: Contender, usual: int) -> Contender:
     threads = int(given.get("threads", usual)) // of.world
     options = {**{key: value for key, value in given.items() if key not in RANKS}, "threads": str(threads)}
     return replace(of, options=tuple(sorted(options.items())), copy=1, strategy="", world=1)
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor, estimate.level)

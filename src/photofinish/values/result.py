@@ -16,6 +16,14 @@ class Estimate:
     high: float
     level: float = 0.95
 
+    def scaled(self, factor: float) -> "Estimate":
+        """Of something that is so many times as much."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor, self.level)
+
+    def rate(self, units: float) -> "Estimate":
+        """The units over it: of seconds, units a second."""
+        return Estimate(units / self.value, units / self.high, units / self.low, self.level)
+
 
 @dataclass(frozen=True)
 class Verdict:
