@@ -10,7 +10,7 @@ from rich.console import Console
 from factories import Runner, case, race
 from photofinish import models
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Paragraph, Shade, Table, blocks_of
+from photofinish.render.document import Banner, Paragraph, Shade, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
@@ -69,9 +69,25 @@ def test_how_busy_a_device_was_is_told_where_it_was_counted(races: list[Settled]
 def test_it_is_told_that_no_one_number_answers(races: list[Settled]) -> None:
     told = " ".join(plain(each.text) for each in blocks_of(document(study(races), races), Paragraph)
                     if isinstance(each, Paragraph))
-    assert "torch:eager is faster in 2, tensorflow:graph in 1" in told
+    assert "torch:eager is faster in 2, tensorflow:graph is faster in 1" in told
     assert "The ratio depends on the race" in told
     assert "2 of 3 races that are decided and have a published figure" in told
+
+
+def answers(races: list[Settled]) -> list[str]:
+    (banner, *_) = [each for each in blocks_of(document(study(races), races), Banner) if isinstance(each, Banner)]
+    return [plain(each) for each in banner.details]
+
+
+def test_the_box_answers_the_question(races: list[Settled]) -> None:
+    """Many races of a group are counted, one is told by itself, and nothing is counted that did not happen."""
+    assert "4 races: torch:eager is faster in 2, tensorflow:graph is faster in 1" in answers(races)[0]
+    assert "0" not in answers(races)[0]
+    (alone,) = answers([races[0]])
+    assert alone.startswith("Training, resnet18: torch:eager is faster than tensorflow:graph, 1.")
+    (other,) = answers([races[2]])
+    assert other.startswith("Training, vgg16: tensorflow:graph is faster than torch:eager, 1.")
+    assert answers([Settled(races[0].planned)]) == ["0 of 1 races run"]
 
 
 def test_races_alike_are_not_said_to_differ() -> None:

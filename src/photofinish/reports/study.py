@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from photofinish.explain.profile import whereabouts
 from photofinish.render.document import (
@@ -24,6 +27,7 @@ from photofinish.render.document import (
     Shade,
     Span,
     Table,
+    Text,
 )
 from photofinish.render.quantities import TIMES
 from photofinish.reports import costs, learning, verdict
@@ -47,10 +51,10 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     left_out = len(races) - len(done) - pending
     state = f"{len(done)} of {len(races)} races run" + (f", {left_out} left out" if left_out else "")
     tone = "open" if pending else "good"
-    banner = Banner(tone, "NOT COMPLETE" if pending else "COMPLETE", (study.question,), ((state,),))
+    banner = Banner(tone, "NOT COMPLETE" if pending else "COMPLETE", (study.question,),
+                    tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]
-    for group in dict.fromkeys(each.planned.group for each in races):
-        rows = [each for each in races if each.planned.group == group]
+    for group, rows in _groups(races):
         sections.append(Section(group.replace(" ", "-"), group[:1].upper() + group[1:],
                                 tuple(_group(rows, study.published.get(group)))))
     sections += costs.section(study, races)
@@ -98,6 +102,15 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
             "published": planned.published, "state": _state(settled), "results": found}
 
 
+def _groups(races: Sequence[Settled]) -> list[tuple[str, list[Settled]]]:
+    return [(group, [each for each in races if each.planned.group == group])
+            for group in dict.fromkeys(each.planned.group for each in races)]
+
+
+def _tasks(rows: Sequence[Settled]) -> list[str]:
+    return list(dict.fromkeys(task for each in rows for task in each.planned.tasks))
+
+
 def _title(study: Study) -> str:
     return study.title + (f" ({study.scale})" if study.scale else "")
 
@@ -121,7 +134,7 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
     if published:
         yield Paragraph(("Published (", published.source, "): seconds of ", Span(published.b, "contender"),
                          " over seconds of ", Span(published.a, "contender"), "."))
-    tasks = list(dict.fromkeys(task for each in rows for task in each.planned.tasks))
+    tasks = _tasks(rows)
     able = [each for each in rows if not each.reason]
     for task in tasks if able else ():
         if len(tasks) > 1:
@@ -177,22 +190,74 @@ def _tile(result: Result | None, published: Published | None) -> Cell:
     return Shade(f"{ratio:.2f}{TIMES}", series=faster, strength=min(1.0, math.log2(ratio)))
 
 
-def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
-    """How often each is faster when all races are judged together, and whether they have one ratio at all."""
+@dataclass(frozen=True)
+class _Tally:
+    """Races of one pair, judged together: `samples` are its differences in each, `words` how often which verdict."""
+
+    a: str
+    b: str
+    samples: Sequence[np.ndarray]
+    words: Counter[str]
+
+
+def _tally(task: str, rows: Sequence[Settled], published: Published | None) -> _Tally | None:
+    """None where fewer than two races compare the pair."""
     found = [result for each in rows if (result := _of(each, task)) is not None and result.comparable]
     pairs = [(ours.a, ours.b) for result in found if (ours := _pair(result, published)) is not None]
     if not pairs:
-        return
-    a, b = published.a if published else pairs[0][0], published.b if published else pairs[0][1]
+        return None
+    a, b = (published.a, published.b) if published else pairs[0]
     samples = [each for result in found if {a, b} <= set(result.race.contenders)
                and compared(result, a, b) and len(each := differences(result.race, a, b)) > 1]
     if len(samples) < 2:
+        return None
+    judged = decide(samples, found[0].race.margin, left(result.race for result in found))
+    return _Tally(a, b, samples, Counter(each.word for each in judged))
+
+
+def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
+    """Of each group and task, who was faster how often; where there are no two races, of the one."""
+    for group, rows in _groups(races):
+        tasks, published = _tasks(rows), study.published.get(group)
+        for task in tasks:
+            where = group[:1].upper() + group[1:] + (f", {TASKS[task]}" if len(tasks) > 1 else "")
+            found = _tally(task, rows, published)
+            if found:
+                yield (f"{where}, {len(found.samples)} races: ", *_told(found), ".")
+                continue
+            for row in rows:
+                ours = _pair(_of(row, task), published)
+                if ours is not None and ours.ratio is not None:
+                    model = "" if row.planned.model == group else f", {row.planned.model}"
+                    yield (f"{where}{model}: ", *_alone(ours), ".")
+
+
+def _told(found: _Tally) -> Iterator[Span | str]:
+    """Who is faster in how many; what happened in none is left out."""
+    parts: list[Text] = [(Span(name, "contender"), f" is faster in {found.words[word]}")
+                         for name, word in ((found.a, "FASTER"), (found.b, "SLOWER")) if found.words[word]]
+    parts += [(f"{found.words[word]} {word.lower()}",) for word in ("EQUIVALENT", "UNDECIDED") if found.words[word]]
+    for number, part in enumerate(parts):
+        yield from ((", ", *part) if number else part)  # type: ignore[misc]
+
+
+def _alone(ours: Verdict) -> Text:
+    """One race's verdict in words."""
+    a, b = Span(ours.a, "contender"), Span(ours.b, "contender")
+    if ours.verdict not in ("FASTER", "SLOWER") or ours.ratio is None:
+        return (a, " and ", b, f" {ours.verdict.lower()}")
+    if ours.verdict == "FASTER":
+        return (a, " is faster than ", b, ", ", Quantity(ours.ratio, "ratio"))
+    return (b, " is faster than ", a, ", ", Quantity(1 / ours.ratio, "ratio"))
+
+
+def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
+    """How often each is faster when all races are judged together, and whether they have one ratio at all."""
+    found = _tally(task, rows, published)
+    if found is None:
         return
-    words = Counter(each.word for each in decide(samples, found[0].race.margin, left(result.race for result in found)))
-    yield Paragraph((f"Of {len(samples)} races, judged together (Holm): ", Span(a, "contender"),
-                     f" is faster in {words['FASTER']}, ", Span(b, "contender"), f" in {words['SLOWER']}; "
-                     f"{words['EQUIVALENT']} equivalent, {words['UNDECIDED']} undecided."))
-    test = interaction(samples)
+    yield Paragraph((f"Of {len(found.samples)} races, judged together (Holm): ", *_told(found), "."))
+    test = interaction(found.samples)
     if test is not None:
         shown = test.chance < ALPHA
         said = "The ratio depends on the race" if shown else "That the ratio depends on the race is not shown"
