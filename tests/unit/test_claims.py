@@ -38,6 +38,14 @@ def test_faster_is_confirmed_only_if_no_race_speaks_against_it(ratios: tuple[flo
     assert len(found.speaking_for) + len(found.speaking_against) == len(ratios)
 
 
+@pytest.mark.parametrize(("decided", "word"), [(2, "CONFIRMED"), (1, "UNDECIDED"), (0, "UNDECIDED")])
+def test_what_most_races_leave_open_is_not_confirmed(decided: int, word: str) -> None:
+    models = ("resnet18", "vgg16", "mobilenet_v2")
+    races = [settled(1.3, name) if number < decided else settled(1.0, name, launches=3, between=0.1)
+             for number, name in enumerate(models)]
+    assert judge(claim("faster"), races).word == word
+
+
 def test_against_several_each_of_them_counts() -> None:
     of_others = judge(replace(claim("faster"), asks={**claim("faster").asks, "b": [PAIR[1], "jax:jit"]}),
                       [settled(1.3)])

@@ -42,10 +42,11 @@ class Judgement:
     elsewhere: str = ""  # where nothing was run at its scale: at which the store has races of its study, and how to ask
 
 
-def weighed(speaking: Sequence[str], against: Sequence[str], otherwise: str = "REFUTED") -> str:
-    """The word for what speaks for a claim and against it; `otherwise` where all speaks against it."""
+def weighed(speaking: Sequence[str], against: Sequence[str], otherwise: str = "REFUTED", read: int = 0) -> str:
+    """The word for what speaks for a claim and against it, of `read` readings; `otherwise` where all speaks against it.
+    Where half of them or more are undecided and none speaks against it, so is the claim."""
     if not against:
-        return "CONFIRMED" if speaking else "UNDECIDED"
+        return "CONFIRMED" if 2 * len(speaking) > max(read, len(speaking)) else "UNDECIDED"
     return "MIXED" if speaking else otherwise
 
 

@@ -31,7 +31,7 @@ def _same_power(claim: Claim, races: Sequence[Settled]) -> Judgement:
     other = tuple(name for name, each in decisions.items() if each.word in ("FASTER", "SLOWER"))
     told = "; ".join(reading(f"{name}: {math.exp(each.mean):.3f} times the power at the largest batch",
                              name in same + other) for name, each in decisions.items())
-    return Judgement(claim, weighed(same, other), told, same, other)
+    return Judgement(claim, weighed(same, other, read=len(decisions)), told, same, other)
 
 
 def _powers(name: str, found: Sequence[tuple[str, Result]]) -> np.ndarray:
@@ -70,7 +70,7 @@ def _same_power_of_networks(claim: Claim, races: Sequence[Settled]) -> Judgement
             for setting, groups in largest.items()}
     same = tuple(told[setting] for setting, word in words.items() if word == alike.ALIKE)
     other = tuple(told[setting] for setting, word in words.items() if word == alike.DIFFERENT)
-    return Judgement(claim, weighed(same, other), _readings(told, same + other), same, other)
+    return Judgement(claim, weighed(same, other, read=len(told)), _readings(told, same + other), same, other)
 
 
 def _readings(told: Mapping[Setting, str], decided: Sequence[str]) -> str:
@@ -120,7 +120,7 @@ def _hyperbola(claim: Claim, races: Sequence[Settled]) -> Judgement:
                   if curve.slope.high < 0 and curve.off < line.off)
     fails = tuple(told[setting] for setting, (curve, line) in found.items()
                   if curve.slope.low > 0 or curve.off >= line.off)
-    return Judgement(claim, weighed(holds, fails), _readings(told, holds + fails), holds, fails)
+    return Judgement(claim, weighed(holds, fails, read=len(told)), _readings(told, holds + fails), holds, fails)
 
 
 def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
@@ -149,7 +149,7 @@ def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
     level = ALPHA / (2 * len(tests))
     bound = tuple(told[setting] for setting, both in tests.items() if all(each.pvalue < level for each in both))
     free = tuple(told[setting] for setting, both in tests.items() if any(each.statistic <= 0 for each in both))
-    return Judgement(claim, weighed(bound, free), _readings(told, bound + free), bound, free)
+    return Judgement(claim, weighed(bound, free, read=len(told)), _readings(told, bound + free), bound, free)
 
 
 def _accuracies(claim: Claim) -> dict[str, float]:

@@ -41,7 +41,7 @@ def _while_loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     told = "; ".join("{}: {:.2f} GiB while loading, {:.2f} in the first epoch".format(title, *(
         np.median(peaks[title], axis=0) / GIB)) for _, title in found)
     more, not_more = words["FASTER"], words["SLOWER"] + words["EQUIVALENT"]
-    return Judgement(claim, weighed(more, not_more), told, more, not_more)
+    return Judgement(claim, weighed(more, not_more, read=len(found)), told, more, not_more)
 
 
 def _peaks(race: Race, name: str) -> np.ndarray:
@@ -67,7 +67,7 @@ def _does_not_fit(claim: Claim, races: Sequence[Settled]) -> Judgement:
         return not_run(claim, missing)
     told = (f"of {len(needs)} missing points {len(too_much)} take more than {claim.asks['card']} GiB, {len(fits)} do "
             "not")
-    return Judgement(claim, weighed(too_much, fits), told, too_much, fits)
+    return Judgement(claim, weighed(too_much, fits, read=len(needs)), told, too_much, fits)
 
 
 def _need(race: Race, name: str, card: float) -> float | None:

@@ -31,7 +31,8 @@ def _faster(claim: Claim, races: Sequence[Settled]) -> Judgement:
         return found
     ahead, against = found["FASTER"], found["SLOWER"] + found["EQUIVALENT"]
     told = ", ".join(f"{len(found[word])} {word.lower()}" for word in found)
-    return Judgement(claim, weighed(ahead, against), f"{claim.asks['a']} in {told}", ahead, against)
+    word = weighed(ahead, against, read=sum(map(len, found.values())))
+    return Judgement(claim, word, f"{claim.asks['a']} in {told}", ahead, against)
 
 
 def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
@@ -75,7 +76,7 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     speaking, against = (longer, not_longer) if claim.asks["longer"] else (not_longer, longer)
     median = math.exp(float(np.median(np.concatenate([values for values, _ in samples]))))
     told = f"the first epoch takes {median:.2f} times a later one (median of launches)"
-    return Judgement(claim, weighed(speaking, against), told, tuple(speaking), tuple(against))
+    return Judgement(claim, weighed(speaking, against, read=len(samples)), told, tuple(speaking), tuple(against))
 
 
 def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
@@ -90,7 +91,7 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
     other = tuple(title for word, title in found if word in learning.WORDS.values())
     left = len(found) - len(same) - len(other)
     told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
-    return Judgement(claim, weighed(same, other), told, same, other)
+    return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
 
 
 def _excess(result: Result, name: str) -> np.ndarray:
@@ -118,7 +119,7 @@ def _with_batch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     rises = tuple(name for name, trend in found.items() if trend.doubling.high < 1)
     told = "; ".join(f"{name}: twice the batch has {trend.doubling.value:.2f} times the throughput, Page's p = "
                      f"{trend.chance:.2g}" for name, trend in found.items())
-    return Judgement(claim, weighed(falls, rises), told, falls, rises)
+    return Judgement(claim, weighed(falls, rises, read=len(found)), told, falls, rises)
 
 
 def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
@@ -148,7 +149,8 @@ def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
     near = tuple(title for title, efficiency in found.items() if efficiency.low >= NEAR)
     far = tuple(title for title, efficiency in found.items() if efficiency.high < NEAR)
     told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})" for each in found.values())
-    return Judgement(claim, weighed(near, far), f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
+    word = weighed(near, far, read=len(found))
+    return Judgement(claim, word, f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
 
 
 def _phases(names: Sequence[str]) -> Measure:
@@ -194,7 +196,7 @@ def _over_days(claim: Claim, races: Sequence[Settled]) -> Judgement:
     told = "; ".join(f"{title}: over {len(found)} days times differ by up to "
                      f"{max(alike.apart(families[title, name]) for name in (a, b)):.3f} times, their ratio by "
                      f"{alike.apart(families[title, '']):.3f}" for title, found in enough.items())
-    return Judgement(claim, weighed(speaking, against), told, tuple(speaking), tuple(against))
+    return Judgement(claim, weighed(speaking, against, read=len(enough)), told, tuple(speaking), tuple(against))
 
 
 def _logs(race: Race, name: str) -> np.ndarray:
@@ -227,7 +229,7 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
             for (title, name), each in decisions.items()}
     longer = tuple(told[key] for key, each in decisions.items() if each.word == "FASTER")
     not_longer = tuple(told[key] for key, each in decisions.items() if each.word in ("SLOWER", "EQUIVALENT"))
-    return Judgement(claim, weighed(longer, not_longer), "; ".join(told.values()), longer, not_longer)
+    return Judgement(claim, weighed(longer, not_longer, read=len(both)), "; ".join(told.values()), longer, not_longer)
 
 
 def _all(claim: Claim, races: Sequence[Settled]) -> Judgement:
