@@ -245,7 +245,7 @@ def _alone(ours: Verdict) -> Text:
     """One race's verdict in words."""
     a, b = Span(ours.a, "contender"), Span(ours.b, "contender")
     if ours.verdict not in ("FASTER", "SLOWER") or ours.ratio is None:
-        return (a, " and ", b, f" {ours.verdict.lower()}")
+        return (a, " against ", b, f": {ours.verdict.lower()}")
     if ours.verdict == "FASTER":
         return (a, " is faster than ", b, ", ", Quantity(ours.ratio, "ratio"))
     return (b, " is faster than ", a, ", ", Quantity(1 / ours.ratio, "ratio"))
