@@ -10,6 +10,8 @@ from photofinish import api
 from photofinish.measure.proof import LEAST_BATCH, Plan
 from photofinish.models import find
 from photofinish.runner import reference
+from photofinish.runner.course import Entry
+from photofinish.runner.process import WorkerFailed
 from photofinish.runner.reference import Reference
 
 STEEP = f"{Path(__file__).parents[1] / 'null' / 'tiny.py'}:tiny_steep"
@@ -54,3 +56,40 @@ def test_where_the_usual_steps_run_away_shorter_ones_are_compared(tmp_path: Path
     found = api.verify(STEEP, ["fake:steady"], store=tmp_path, listener=lambda progress: told.append(progress.text))
     assert found.certificates[0].passed
     assert [text.endswith("again with smaller ones") for text in told].count(True) == 1
+
+
+@pytest.mark.parametrize(("apart", "fails", "who", "said"), [
+    ({"tensorflow": 1e-15, "torch": 1e-15}, "", "tensorflow", ""),
+    ({"tensorflow": 1e-8, "torch": 1e-15}, "", "torch", "tensorflow and NumPy differ by 1e-08 in output/head"),
+    ({"tensorflow": 1e-15, "torch": 1e-15}, "tensorflow", "torch", "tensorflow is no reference here (no room)"),
+    ({"tensorflow": 1e-8, "torch": 1e-8}, "", "numpy", "torch and NumPy differ by 1e-08 in output/head"),
+])
+def test_the_first_framework_that_numpy_bears_out_is_the_reference(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: dict[str, float], fails: str, who: str,
+        said: str) -> None:
+    """TensorFlow's GELU is not exact in float64; NumPy itself takes hours where a framework takes minutes."""
+    told: list[str] = []
+    ran: list[tuple[str, str, str]] = []
+    of = course("bert_base", 2)
+    of.folder, of.seed, of.weights, of.entries = tmp_path, 7, None, []
+    of.listener = lambda progress: told.append(progress.text)
+    found = Reference(of, None, (1,))
+    monkeypatch.setattr(found, "stand_ins", [Entry(each, found.numpy.home) for each in reference.FAST])
+
+    def run(entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1, **options: bool) -> None:
+        framework = entry.contender.framework
+        if (framework, command) == (fails, "prove"):
+            raise WorkerFailed("crash", "no room")
+        ran.append((framework, command, label))
+        (folder / label).mkdir(exist_ok=True)
+        (folder / label / "about.json").write_text("{}")
+
+    monkeypatch.setattr(found, "_run", run)
+    monkeypatch.setattr(found, "_certified", lambda entry: True)
+    monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
+    monkeypatch.setattr(reference, "runs_away", lambda folder: "")
+    found.folder(7)
+    assert ran[-1] == (who, "prove", "reference")
+    assert ran.count(("numpy", "confirm", "numpy")) == 1
+    assert found.name == ("numpy float64" if who == "numpy" else f"{who} float64, confirmed by numpy")
+    assert said in told or not said

@@ -1,9 +1,10 @@
 """Whom the referee believes: the float64 results that contenders are compared with.
 
 NumPy, plain enough to be read, is the reference of every model it can compute in reasonable time. For a larger one
-TensorFlow in float64, several times as fast, takes its place on two conditions: NumPy has certified it on the same
+a framework in float64, several times as fast, takes its place on two conditions: NumPy has certified it on the same
 model at reduced size, and agrees with it on this very model in the outputs, the loss, every gradient and the running
-statistics. So no framework is ever the only witness for itself.
+statistics. So no framework is ever the only witness for itself. TensorFlow is asked first, then PyTorch: TensorFlow's
+GELU, for one, has a square root of two that is rounded to float32.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from photofinish.store import Store
 from photofinish.values import Contender, Progress
 
 NUMPY = Contender("numpy", "reference")
-FAST = Contender("tensorflow", "graph")
+FAST = (Contender("tensorflow", "graph"), Contender("torch", "eager"))
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
 # Where ten steps as long as proofs usually take lead nowhere (a deep model without normalisation), shorter ones do.
 PACES = [tuple(replace(each, learning_rate=each.learning_rate * pace) for each in proof.OPTIMIZERS)
@@ -44,11 +45,16 @@ class Reference:
         self.anew = anew  # certified again, whatever the store knows
         self.draws = draws
         self.numpy = Entry(NUMPY, _here())
-        self.fast = self._fast()
+        self.stand_ins = self._stand_ins()
         self.of_each = of_each_part(course.graph)
         self.prepared: set[Path] = set()
         self.failure: WorkerFailed | None = None  # of NumPy: once is enough
         self.widened: set[Path] = set()
+
+    @property
+    def fast(self) -> Entry | None:
+        """Who stands in for NumPy, or would if NumPy bears it out."""
+        return self.stand_ins[0] if self.stand_ins else None
 
     @property
     def name(self) -> str:
@@ -94,12 +100,20 @@ class Reference:
             self._round(folder, form)
 
     def _compute(self, folder: Path, parts: int) -> None:
-        """The reference's part of the proof, by the fast one if that is believed. Raises WorkerFailed."""
-        if self.fast and not self._believed(self.fast, folder, parts):
-            self.fast = None
-        if not self.fast:
-            self._say("computing the float64 reference")
-            self._run(self.numpy, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+        """The reference's part of the proof, by the first stand-in that is believed. Raises WorkerFailed."""
+        while self.stand_ins:
+            fast = self.stand_ins[0]
+            framework = fast.contender.framework
+            try:
+                if self._certified(fast) and self._believed(fast, folder, parts):
+                    self._say(f"computing the reference with {framework} in float64")
+                    self._run(fast, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+                    return
+            except WorkerFailed as error:
+                self._say(f"{framework} is no reference here ({error.message})")
+            del self.stand_ins[0]
+        self._say("computing the float64 reference")
+        self._run(self.numpy, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
 
     def more_free_runs(self, seed: int, world: int = 1) -> None:
         """The free runs of all its draws are in the folder of the proof, which `folder` has prepared."""
@@ -132,28 +146,23 @@ class Reference:
         usual = min(proof.LEAST_BATCH, models.find(self.course.case.model).batch)
         return -(-usual // world) * world
 
-    def _fast(self) -> Entry | None:
-        """The framework that may stand in for NumPy here, if it is worth it and there is one."""
-        environment = environments.resolve(FAST)
-        if self.course.graph.macs < LARGE or isinstance(environment, environments.Missing) or self._small() is None:
-            return None
-        return Entry(FAST, environment)
+    def _stand_ins(self) -> list[Entry]:
+        """The frameworks that may stand in for NumPy here, if it is worth it."""
+        if self.course.graph.macs < LARGE or self._small() is None:
+            return []
+        homes = [(each, environments.resolve(each)) for each in FAST]
+        return [Entry(each, home) for each, home in homes if isinstance(home, environments.Environment)]
 
     def _believed(self, fast: Entry, folder: Path, parts: int) -> bool:
-        """Whether NumPy bears the fast reference out, which has then done its part in `folder`."""
-        try:
-            if not self._certified(fast):
-                return False
-            self._say(f"computing the reference with {fast.contender.framework} in float64")
-            self._run(fast, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
-            self._say("confirming the reference with NumPy")
-            self._run(self.numpy, folder, "numpy", "confirm", parts, forward_only=self.forward_only)
-        except WorkerFailed as error:
-            self._say(f"{fast.contender.framework} is no reference here ({error.message}): asking NumPy alone")
-            return False
-        worst, tensor = disagreement(folder, "numpy")
+        """Whether NumPy bears out its first step, a hundredth of all that a reference computes. Raises WorkerFailed."""
+        if not (folder / NUMPY.framework / "about.json").exists():  # for one before, or at another pace
+            self._say("what NumPy makes of the model")
+            self._run(self.numpy, folder, NUMPY.framework, "confirm", parts, forward_only=self.forward_only)
+        self._say(f"whether {fast.contender.framework} makes the same of it")
+        self._run(fast, folder, proof.REFERENCE, "confirm", parts, forward_only=self.forward_only)
+        worst, tensor = disagreement(folder, NUMPY.framework)
         if worst > AGREED:
-            self._say(f"{fast.contender.framework} and NumPy differ by {worst:.1g} in {tensor}: asking NumPy alone")
+            self._say(f"{fast.contender.framework} and NumPy differ by {worst:.1g} in {tensor}")
         return worst <= AGREED
 
     def _small(self) -> Graph | None:
