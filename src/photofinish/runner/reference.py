@@ -3,8 +3,8 @@
 NumPy, plain enough to be read, is the reference of every model it can compute in reasonable time. For a larger one
 a framework in float64, several times as fast, takes its place on two conditions: NumPy has certified it on the same
 model at reduced size, and agrees with it on this very model in the outputs, the loss, every gradient and the running
-statistics. So no framework is ever the only witness for itself. TensorFlow is asked first, then PyTorch: TensorFlow's
-GELU, for one, has a square root of two that is rounded to float32.
+statistics. So no framework is ever the only witness for itself. TensorFlow is asked first, then PyTorch: the 1/√2 of
+TensorFlow's GELU, for one, is rounded to float32.
 """
 
 from collections.abc import Iterator, Sequence
