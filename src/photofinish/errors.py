@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 FEW = 12  # names that are all told beside the nearest
@@ -26,6 +27,16 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, found: Any) -> None:
         super().__init__("interrupted")
         self.found = found
+
+
+def at_home(path: Path | str, hint: str = "") -> Path:
+    """The path, with the home folder that a ~ at its beginning stands for. Raises UsageError where nobody knows it: of
+    a user that there is not, or of one without an account (as containers are often started)."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{path}: where is that home folder? this machine does not know it",
+                         hint or "write the path without ~") from error
 
 
 def _nearest(given: str, names: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from photofinish.environments import (
     FrameworkInfo,
     Missing,
     Recipe,
+    cache,
     choice,
     expand,
     headers,
@@ -308,6 +309,40 @@ def test_an_environment_that_is_none_is_refused(given: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         Choice.of([given])
     assert said in str(caught.value)
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user whom the machine has no account for, as containers are started with --user."""
+    def unknown(user: object) -> None:
+        raise KeyError(user)
+
+    for name in ("HOME", "PHOTOFINISH_CACHE", "XDG_CACHE_HOME", "PYENV_ROOT", "CONDA_EXE", "XDG_DATA_HOME",
+                 "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.setattr("pwd.getpwnam", unknown)
+
+
+def test_who_has_no_home_is_told_what_to_say_and_needs_none_otherwise(
+        homeless: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert list(interpreters._candidates()) == []
+    for told in (cache.root, lambda: Choice.of(["alpha=~nobody/venv"])):
+        with pytest.raises(UsageError, match="home folder"):
+            told()
+    monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path))
+    assert cache.root() == tmp_path / "environments"
+
+
+def test_the_cache_lies_where_the_user_keeps_caches_at_an_absolute_path(tmp_path: Path,
+                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PHOTOFINISH_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for shared, expected in ((str(tmp_path / "c"), tmp_path / "c"), ("relative", tmp_path / ".cache"),
+                             ("", tmp_path / ".cache")):
+        monkeypatch.setenv("XDG_CACHE_HOME", shared)
+        assert cache.root() == expected / "photofinish" / "environments"
 
 
 def test_what_does_not_start_is_no_python(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from photofinish.errors import UsageError
+from photofinish.errors import UsageError, at_home
 
 LIMIT = "20 GB"
 _held: dict[Path, IO[bytes]] = {}  # the locks of what this process uses
@@ -58,10 +58,12 @@ def spelled(framework: str, version: str = "", strategy: str = "") -> str:
 
 
 def root() -> Path:
-    """The folder of all environments."""
+    """The folder of all environments. Raises UsageError where nobody has said one and there is no home."""
     chosen = os.environ.get("PHOTOFINISH_CACHE")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "photofinish"
-    return (Path(chosen).expanduser().absolute() if chosen else base) / "environments"
+    if not chosen:  # a relative XDG_CACHE_HOME counts as none (XDG Base Directory Specification)
+        shared = os.environ.get("XDG_CACHE_HOME", "")
+        chosen = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "photofinish")  # noqa: PTH117, PTH118
+    return at_home(chosen, "say where environments may lie: PHOTOFINISH_CACHE=FOLDER").absolute() / "environments"
 
 
 def limit() -> float:

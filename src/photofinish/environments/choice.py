@@ -26,7 +26,7 @@ from photofinish.environments.contenders import everybody, known
 from photofinish.environments.framework import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
 from photofinish.environments.recipes import Order, apart, beside, titled
-from photofinish.errors import UsageError
+from photofinish.errors import UsageError, at_home
 from photofinish.values import Contender
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
@@ -323,7 +323,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _python_at(name: str, path: Path) -> Path:
     """The interpreter of a virtual environment or of a conda prefix, or the interpreter that was named itself."""
     known(re.split("[@:]", name)[0])
-    place = path.expanduser().absolute()  # not resolved: the link tells Python which environment it is
+    place = at_home(path).absolute()  # not resolved: the link tells Python which environment it is
     python = place / "bin" / "python" if place.is_dir() else place
     if not os.access(python, os.X_OK):
         raise UsageError(f"--env {name}={path}: there is no Python",

@@ -113,7 +113,7 @@ def _within(folder: Path, pattern: str) -> list[Path]:
 
 
 def _candidates() -> Iterator[Path]:
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  "~" itself for a user without a home, and nothing lies there
     pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")

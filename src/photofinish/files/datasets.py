@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from photofinish.data.sets import CLASSES, DataSet, Samples, digits, patterns, standardised
-from photofinish.errors import UsageError, unknown
+from photofinish.errors import UsageError, at_home, unknown
 from photofinish.files import images, texts
 from photofinish.graph import Graph
 from photofinish.layers import Shape
@@ -45,7 +45,7 @@ def find(text: str) -> Source:
     """The data set spelled NAME, NAME:FOLDER, FILE.txt or FILE.bin, or patterns:N for so many of them to train on.
     Raises UsageError, naming the file that is missing and where it is published."""
     if is_text(text):
-        return _text(Path(text).expanduser())
+        return _text(at_home(text))
     name, _, folder = text.partition(":")
     if name == "patterns" and folder.isdecimal() and int(folder):
         count = int(folder)
@@ -60,7 +60,7 @@ def find(text: str) -> Source:
                       "FILE.txt or FILE.bin")
     if not folder:
         raise UsageError(f"{name} lies on your disk: where?", f"write --data {name}:FOLDER")
-    path = Path(folder).expanduser()
+    path = at_home(folder)
     if not path.is_dir():
         raise UsageError(f"there is no folder {path}")
     return ON_DISK[name](path)

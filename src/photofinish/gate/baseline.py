@@ -4,11 +4,10 @@ before; or another contender."""
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from photofinish import environments
 from photofinish.environments import Choice, Environment
-from photofinish.errors import UsageError
+from photofinish.errors import UsageError, at_home
 from photofinish.store import FILE, Store
 from photofinish.values import Contender, Skip
 
@@ -34,7 +33,7 @@ class Pair:
 def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "cpu") -> tuple[list[Pair], list[Skip]]:
     """Each candidate with its baseline, and those that have none or are what they were. Without `contenders` the
     candidates are those that the baseline names. Raises UsageError."""
-    kept = Path(text).expanduser()
+    kept = at_home(text)
     if (kept / FILE).is_file():
         return _stored(Store(kept), [_plain(each) for each in environments.expand(*contenders, device=device)], choice)
     if kept.exists():
