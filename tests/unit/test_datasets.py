@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from photofinish.data.sets import digits, orders, patterns
 from photofinish.errors import UsageError
+from photofinish.files import images
 from photofinish.files.datasets import find
 from photofinish.graph import Graph
+from photofinish.layers import Spec
 from photofinish.models import Preparation
 from photofinish.models import find as find_model
 
@@ -111,6 +114,71 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UsageError, match="no whole idx file"):
         find(f"mnist:{tmp_path}").read(net((1, 28, 28)), Preparation())
+
+
+@pytest.mark.parametrize("spoil", [lambda raw: raw[:-9], lambda raw: raw[:10] + b"x" * 40, lambda raw: b"no gzip"])
+def test_a_packed_file_that_is_broken_is_named(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    write_mnist(tmp_path, packed=True)
+    path = tmp_path / "t10k-labels-idx1-ubyte.gz"
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(UsageError, match=r"labels-idx1-ubyte\.gz cannot be unpacked"):
+        find(f"mnist:{tmp_path}").read(net((1, 28, 28)), Preparation())
+
+
+@pytest.mark.parametrize(("labels", "said"), [
+    (np.arange(4), "5 x 28 x 28 pixels with 4 labels"), (np.full(5, 10), "5 labels up to 10"),
+])
+def test_files_of_another_set_are_not_taken_for_mnist(tmp_path: Path, labels: np.ndarray, said: str) -> None:
+    write_mnist(tmp_path, packed=False)
+    raw = np.array([2049, len(labels)], ">i4").tobytes() + labels.astype(np.uint8).tobytes()
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(raw)
+    with pytest.raises(UsageError, match=said):
+        find(f"mnist:{tmp_path}").read(net((1, 28, 28)), Preparation())
+
+
+def write_pictures(folder: Path, *classes: str) -> None:
+    """One of 8x8 for each class, hidden files beside it."""
+    for value, name in enumerate(classes):
+        (folder / name).mkdir(parents=True)
+        np.save(folder / name / "a.npy", np.full((1, 8, 8), value, np.float32))
+        (folder / name / "._a.png").write_text("of another system")
+
+
+def test_what_is_hidden_in_a_folder_is_neither_class_nor_picture(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "train", "cat", "dog", ".ipynb_checkpoints")
+    write_pictures(tmp_path / "val", "cat", "dog")
+    source = find(f"folder:{tmp_path}")
+    found = source.read(net((1, 8, 8)), Preparation())
+    assert source.classes == 2 and found.train.labels.tolist() == found.validation.labels.tolist() == [0, 1]
+
+
+def test_a_class_that_nobody_learns_is_no_other_class(tmp_path: Path) -> None:
+    """Classes have the numbers of their places by name: "cats" would be counted as "cat"."""
+    write_pictures(tmp_path / "train", "cat", "dog")
+    write_pictures(tmp_path / "val", "cats", "dog")
+    with pytest.raises(UsageError, match=r"val has a class cats, which .*train has not"):
+        find(f"folder:{tmp_path}")
+
+
+def broken_pictures(folder: Path) -> Iterator[Path]:
+    arrays = {"shape": np.zeros((8, 8, 5), np.uint8), "deep": np.full((8, 8), 300, np.uint16)}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        yield folder / f"{name}.npy"
+    (folder / "empty.npy").touch()
+    yield folder / "empty.npy"
+    with (folder / "archive.npy").open("wb") as file:
+        np.savez(file, a=np.zeros(1))
+    yield folder / "archive.npy"
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pillow.fromarray(np.full((8, 8), 40_000, np.uint16)).save(folder / "deep.png")
+    yield folder / "deep.png"
+
+
+def test_a_picture_that_is_none_is_named(tmp_path: Path) -> None:
+    for path in broken_pictures(tmp_path):
+        with pytest.raises(UsageError, match=f"cannot read the picture .*{path.name}"):
+            images.load(path, Spec("CHW", (1, 8, 8)), Preparation(1.0, (0.0,), (1.0,), "L"))
 
 
 def language_model(length: int = 4, vocabulary: int = 5) -> Graph:

@@ -2,6 +2,7 @@
 them; texts by their file."""
 
 import gzip
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -96,16 +97,28 @@ def _mnist(folder: Path) -> Source:
              for split, word in (("train", "train"), ("validation", "t10k"))}
 
     def read(graph: Graph, preparation: Preparation) -> DataSet:
-        train, validation = (Samples(_idx(images_file, 3)[:, None].astype(np.float32),
-                                     _idx(labels_file, 1).astype(np.int32)) for images_file, labels_file in
-                             parts.values())
+        train, validation = (_digits(*files) for files in parts.values())
         return DataSet("mnist", *standardised(train, validation), 10, "MNIST (LeCun, Cortes & Burges)", 0.97)
     return Source("mnist", (1, 28, 28), 10, read)
 
 
+def _digits(images_file: Path, labels_file: Path) -> Samples:
+    """Raises UsageError where the files do not belong together, or are those of another set in this format."""
+    found, labels = _idx(images_file, 3), _idx(labels_file, 1)
+    if found.shape != (len(labels), 28, 28) or not len(labels) or labels.max() > 9:
+        told = f"{' x '.join(map(str, found.shape))} pixels with {len(labels)} labels"
+        raise UsageError(f"{images_file} and {labels_file.name} are not MNIST's: {told}"
+                         + (f" up to {labels.max()}" if len(labels) else ""), f"fetch them again from {MNIST}")
+    return Samples(found[:, None].astype(np.float32), labels.astype(np.int32))
+
+
 def _idx(path: Path, axes: int) -> np.ndarray:
     """The bytes of an idx file. Raises UsageError if it is another kind of file, or not whole."""
-    raw = (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes())
+    raw = path.read_bytes()
+    try:
+        raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be unpacked: {error}", f"fetch it again from {MNIST}") from error
     head = np.frombuffer(raw[:4 * (1 + axes)].ljust(4 * (1 + axes), b"\0"), ">i4")
     shape, body = tuple(map(int, head[1:])), raw[4 * (1 + axes):]
     if head[0] != _MAGIC[axes] or len(body) != int(np.prod(shape)):
@@ -145,7 +158,12 @@ def _folder(folder: Path) -> Source:
             raise UsageError(f"{folder} has no folder {part.name}",
                              f"put the pictures of each class into {folder}/train/<class>/ and {folder}/val/<class>/, "
                              "as https://image-net.org orders them")
-    classes = sum(each.is_dir() for each in parts[0].iterdir())
+    known, found = ({each.name for each in images.folders(part)} for part in parts)
+    strange = [each for each in sorted(found - known) if not all(map(str.isdecimal, known | found))]
+    if strange:  # classes are told by the order of their names: another name would be taken for another class
+        raise UsageError(f"{parts[1]} has a class {strange[0]}, which {parts[0]} has not",
+                         "name the folders of a class alike in both")
+    classes = len(known)
 
     def read(graph: Graph, preparation: Preparation) -> DataSet:
         train, validation = (_pictures(part, classes, graph, preparation) for part in parts)

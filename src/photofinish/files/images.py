@@ -28,7 +28,7 @@ def find(folder: Path, classes: int) -> tuple[Picture, ...]:
     of the name among them. Raises UsageError if there is none or the classes are not the model's."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
-    named = sorted(each for each in folder.iterdir() if each.is_dir())
+    named = folders(folder)
     if not named:
         raise UsageError(f"{folder} has no folders in it", "put the pictures of each class into a folder of its own")
     numbered = all(each.name.isdecimal() for each in named)
@@ -40,10 +40,15 @@ def find(folder: Path, classes: int) -> tuple[Picture, ...]:
                          "name the folders by the numbers of their classes, or pass --classes")
     labels = {each: int(each.name) if numbered else i for i, each in enumerate(named)}
     found = tuple(Picture(path, label) for each, label in labels.items() for path in sorted(each.iterdir())
-                  if path.suffix.lower() in SUFFIXES)
+                  if path.suffix.lower() in SUFFIXES and not path.name.startswith("."))
     if not found:
         raise UsageError(f"{folder} has no pictures in its {len(named)} folders", f"known are {', '.join(SUFFIXES)}")
     return found
+
+
+def folders(folder: Path) -> list[Path]:
+    """Those of classes, by name: what others hide there (.ipynb_checkpoints) is none."""
+    return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
 
 
 def batches(pictures: Sequence[Picture], spec: Spec, preparation: Preparation, batch: int) -> Iterator[np.ndarray]:
@@ -58,7 +63,7 @@ def load(path: Path, spec: Spec, preparation: Preparation) -> np.ndarray:
     already. Raises UsageError, naming the file."""
     try:
         if path.suffix.lower() == ".npy":
-            array = np.load(path)
+            array = np.asarray(np.load(path))
             if array.dtype.kind == "f":
                 return _as_input(path, array, spec)
             pixels = _from_array(array)
@@ -67,7 +72,9 @@ def load(path: Path, spec: Spec, preparation: Preparation) -> np.ndarray:
         return prepared(pixels, spec, preparation)
     except ModuleNotFoundError as error:
         raise UsageError("reading pictures needs Pillow, which is not installed", INSTALL) from error
-    except (OSError, ValueError) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # each library has its own for a broken file
         raise UsageError(f"cannot read the picture {path}: {error}") from error
 
 
@@ -95,12 +102,16 @@ def _from_file(path: Path) -> "Pixels":
 
     with Image.open(path) as opened:
         opened.load()
+        if opened.mode.startswith(("I", "F")):  # Pillow would cut every value off at 255
+            raise ValueError(f"its values have more than 8 bits (Pillow's mode {opened.mode})")
         return opened
 
 
 def _from_array(array: np.ndarray) -> "Pixels":
     from PIL import Image
 
+    if array.size and not 0 <= array.min() <= array.max() <= 255:
+        raise ValueError(f"its values go from {array.min()} to {array.max()}, those of a picture from 0 to 255")
     return Image.fromarray(np.squeeze(array).astype(np.uint8))
 
 
