@@ -40,7 +40,7 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
                 listener(Progress("plan", f"{pair.candidate} against {pair.told}", done=number, total=len(found)))
             results = api.race(
                 model, (pair.baseline, pair.candidate), tasks, launches=launches, margin=max_slowdown, device=device,
-                environments=(*environments, *pair.places), make_environments=make_environments, listener=listener,
+                environments=pair.beside(environments), make_environments=make_environments, listener=listener,
                 **asked)
         except KeyboardInterrupt:
             raise Stopped(gate) from None

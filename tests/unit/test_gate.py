@@ -1,10 +1,20 @@
-"""When a slow-down is shown to exceed its limit: on simulated races of known ratios."""
+"""When a slow-down is shown to exceed its limit: on simulated races of known ratios. What a candidate is compared with.
+"""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import factories
+from photofinish.environments import Choice
+from photofinish.gate import commits
+from photofinish.gate.baseline import Pair, pairs
 from photofinish.stats import regression
 from photofinish.stats.regression import OPEN, SLOWER, WITHIN
+from photofinish.store import Store
 from stats_races import World
 
 LIMIT, LAUNCHES = 0.03, 10
@@ -40,3 +50,48 @@ def test_several_checks_share_the_error() -> None:
 
 def test_one_launch_says_nothing() -> None:
     assert found(1.5, launches=1) is None
+
+
+def test_the_store_of_a_baseline_is_left_as_it_is(tmp_path: Path) -> None:
+    """It may be an artefact that nobody can write to."""
+    race = replace(factories.race(launches=1), versions={"torch:eager": {"version": "1.0.1+cpu"}})
+    kept = Store(tmp_path)
+    kept.begin(race, "session")
+    kept._writer.close()
+    before = kept.path.read_bytes()
+    found, skipped = pairs(str(tmp_path), ["torch"], Choice(make=False))
+    assert [(each.baseline, each.candidate) for each in found] == [("torch@1.0.1:eager", "torch:eager")] and not skipped
+    assert kept.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["torch:eager", "torch:eager[layout=channels_last]"])
+def test_a_candidate_keeps_its_own_environment_beside_a_baseline_in_another(tmp_path: Path, name: str) -> None:
+    new, old = (tmp_path / each for each in ("new", "old"))
+    for each in (new, old):
+        (each / "bin").mkdir(parents=True)
+        (each / "bin" / "python").touch(0o755)
+    pair = Pair(name, name, (f"{name}={old}",))
+    given = Choice.of(pair.beside([f"{name}={new}", f"jax={new}"])).given
+    assert given == {name: old / "bin/python", f"{name}#2": new / "bin/python", "jax": new / "bin/python"}
+    assert Pair("torch@2.8.0:eager", name).beside([f"{name}={new}"]) == (f"{name}={new}",)
+
+
+@pytest.mark.parametrize("within_a_hook", [None, ".git", "{}/.git"])
+def test_a_model_is_that_of_its_own_folder_in_a_hook_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                         within_a_hook: str | None) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=tmp_path, check=True)
+
+    for name in ("GIT_DIR", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    for path, text in (("net.py", "the top's"), ("models/net.py", "the folder's")):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    if within_a_hook is not None:
+        monkeypatch.setenv("GIT_DIR", within_a_hook.format(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    model, _ = commits.stood("models/net.py:model", "HEAD", tmp_path / "kept")
+    assert Path(model.partition(":")[0]).read_text() == "the folder's"

@@ -314,7 +314,7 @@ def _installing(requires: str) -> str:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    found = re.fullmatch(r"([^=\[]+(?:\[[^\]]*\])?)=(.+)", text)
+    found = re.fullmatch(r"([^=\[]+(?:\[[^\]]*\])?(?:#\d+)?)=(.+)", text)
     if found is None:
         raise UsageError(f"--env {text} does not say which environment is whose", "write --env torch=/path/to/venv")
     return found[1], found[2]

@@ -29,13 +29,22 @@ class Pair:
         """The baseline, and where it runs if it has the candidate's name."""
         return " in ".join((self.baseline, *(each.removeprefix(f"{self.baseline}=") for each in self.places)))
 
+    def beside(self, environments: Sequence[str]) -> tuple[str, ...]:
+        """The places with those that the user named: where both have one name it is the candidate's that is meant
+        there, who races as the second of that name."""
+        name = f"{self.candidate}="
+        own = [f"{self.candidate}#2={each.removeprefix(name)}" if self.places and each.startswith(name) else each
+               for each in environments]
+        return (*own, *self.places)
+
 
 def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "cpu") -> tuple[list[Pair], list[Skip]]:
     """Each candidate with its baseline, and those that have none or are what they were. Without `contenders` the
     candidates are those that the baseline names. Raises UsageError."""
     kept = at_home(text)
     if (kept / FILE).is_file():
-        return _stored(Store(kept), [_plain(each) for each in environments.expand(*contenders, device=device)], choice)
+        wanted = [_plain(each) for each in environments.expand(*contenders, device=device)]
+        return _stored(Store(kept, only_read=True), wanted, choice)
     if kept.exists():
         return _each(text, contenders, device, lambda each: Pair(each.name, each.name, (f"{each.name}={kept}",))), []
     if _VERSION.fullmatch(text):
@@ -89,7 +98,7 @@ def _stored(store: Store, wanted: Sequence[Contender], choice: Choice) -> tuple[
 def _raced(store: Store) -> Iterator[tuple[str, str]]:
     """(contender, version) of every race, the latest last."""
     for _, _, races in store.sessions():
-        for race in map(store.read, races):
+        for race in (store.read(each, ("launches",)) for each in races):  # the head, and few records
             for name, facts in race.versions.items():
                 contender = Contender.parse(name)
                 if contender.copy == 1 and not contender.version:

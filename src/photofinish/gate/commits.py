@@ -1,10 +1,13 @@
 """A model of the user's own as it stood in a commit."""
 
+import os
 import subprocess
 from pathlib import Path
 
 from photofinish.errors import UsageError
 
+# Set for hooks: git then takes the folder it is called in for the top of the files, and another one of that name there.
+OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 MARK = "git:"  # before a revision, in what a baseline is called
 
 
@@ -19,7 +22,8 @@ def stood(model: str, revision: str, folder: Path) -> tuple[str, str]:
         raise UsageError(f"--baseline {MARK}{revision}: {model} is no model in a file",
                          "commits are compared of a model of your own: photofinish gate ./net.py:model")
     commit = _git(file, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", otherwise=(
-        f"--baseline {MARK}{revision}: git knows no such revision of {file.parent}", "see: git log --oneline")).strip()
+        f"--baseline {MARK}{revision}: git knows no such revision of {file.parent}", "see: git log --oneline"))
+    commit = commit.strip()
     text = _git(file, "show", f"{commit}:./{file.name}", otherwise=(
         f"--baseline {MARK}{revision}: {file.name} is not in that commit", f"see: git log --oneline -- {path}"))
     kept = folder / commit[:12] / file.name
@@ -30,8 +34,11 @@ def stood(model: str, revision: str, folder: Path) -> tuple[str, str]:
 
 def _git(file: Path, *words: str, otherwise: tuple[str, str]) -> str:
     """What git says in the file's folder. Raises UsageError with these words where it fails."""
+    dropped = () if "GIT_WORK_TREE" in os.environ else OF_HOOKS
+    variables = {name: value for name, value in os.environ.items() if name not in dropped}
     try:
-        done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=False,
+                              env=variables)
     except OSError as error:
         raise UsageError(f"git cannot be started: {error.strerror}", "install it, or name another --baseline") from None
     if done.returncode:
