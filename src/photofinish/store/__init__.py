@@ -102,7 +102,8 @@ class Store:
             address = ":memory:"
         else:
             log = self.path.with_name(FILE + "-wal")
-            how = "mode=ro" if os.access(self.folder, os.W_OK) or log.exists() else "immutable=1"
+            pending = log.exists() and log.stat().st_size  # a reader leaves an empty one behind
+            how = "mode=ro" if os.access(self.folder, os.W_OK) or pending else "immutable=1"
             address = f"{self.path.resolve().as_uri()}?{how}"
         connection = sqlite3.connect(address, timeout=30, uri=True)
         there = {name for name, in connection.execute("SELECT name FROM sqlite_master")}
@@ -180,9 +181,10 @@ class Store:
         return replace(race_value, **fields)
 
     def sessions(self) -> list[tuple[str, str, list[str]]]:
-        """(session, created, race ids), oldest first."""
+        """(session, created, race ids), oldest first: as they were entered, for local times do not tell the order where
+        clocks were put back."""
         with self._connection() as connection:
-            rows = connection.execute("SELECT session, created, id FROM race ORDER BY created, rowid").fetchall()
+            rows = connection.execute("SELECT session, created, id FROM race ORDER BY rowid").fetchall()
         grouped: dict[str, tuple[str, list[str]]] = {}
         for session, created, race in rows:
             grouped.setdefault(session, (created, []))[1].append(race)
