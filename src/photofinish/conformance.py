@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -30,16 +31,18 @@ from photofinish.environments import TASKS, Missing, checked, resolve, start
 from photofinish.errors import UsageError
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
+from photofinish.graph import ModelError
 from photofinish.measure import proof
 from photofinish.measure.fit import SPLITS, Fit
 from photofinish.optimizers import SGD, optimizer_json
 from photofinish.referee import certificate
 from photofinish.runner import remote
+from photofinish.runner.arrange import one_of
 from photofinish.runner.course import usable_cores
 from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import MARK, mark_of
-from photofinish.values import Contender
+from photofinish.values import Contender, SpellingError
 from photofinish.weights import Arrays, initial_state
 
 MODEL = "digits_cnn"
@@ -123,8 +126,11 @@ class _Examination:
 
     def hello(self) -> str:
         environment = dict(self.variables, PHOTOFINISH_CORES=str(usable_cores()[0]))
-        self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
-                                    self.patience)
+        try:
+            self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
+                                        self.patience)
+        except OSError as error:
+            raise Broken(f"{self.command[0]} cannot be started: {error.strerror}") from error
         return f"protocol {self.worker.hello['protocol']}, {self.worker.hello['python']}"
 
     def load(self) -> str:
@@ -193,7 +199,8 @@ class _Examination:
         fit = Fit(reference, self.graph, BATCH, folder, folder / "orders.npy")
         own = {**fit.epoch(1), **fit.look()}
         wrong = [name for name in ("loss", "first_losses", "validation_loss")
-                 if not np.allclose(reply[name], own[name], rtol=1e-3)] if not self.graph.random_nodes else []
+                 if np.shape(reply[name]) != np.shape(own[name])
+                 or not np.allclose(reply[name], own[name], rtol=1e-3)] if not self.graph.random_nodes else []
         if wrong:
             raise Broken(", ".join(f"{name} is {reply[name]}, the reference's {own[name]}" for name in wrong))
 
@@ -217,7 +224,7 @@ class _Examination:
         remote.prove(self.worker, self.patience, self.facts, folder, "worker", forward_only=forward_only)
         try:
             earned = certificate.judge(folder, "worker", self.contender.name)
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
             raise Broken(f"what it wrote cannot be judged: {type(error).__name__}: {error}") from error
         refused = [check for check in earned.checks if not check.passed]
         if refused:
@@ -332,9 +339,9 @@ class _Examination:
 
     def _read(self, path: Path) -> Arrays:
         try:
-            with np.load(path) as file:
+            with path.open("rb") as stream, np.load(stream) as file:
                 return dict(file)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise Broken(f"it left no arrays that can be read in {path.name}: {error}") from error
 
     def _shapes(self, outputs: Arrays) -> str:
@@ -361,10 +368,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
         try:
             command, contender, variables, feeding = _started(chosen.command, chosen.contender, Path(folder))
-        except UsageError as error:
+            tasks = chosen.tasks.split(",")
+            for task in tasks:
+                one_of("task", task, TASKS)
+            models.find(chosen.model)
+        except (UsageError, ModelError, SpellingError) as error:
             parser.error(str(error))
-        for check in run(command, contender, chosen.tasks.split(","), chosen.model, variables=variables,
-                         feeding=feeding):
+        for check in run(command, contender, tasks, chosen.model, variables=variables, feeding=feeding):
             passed = passed and check.passed
             print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
     return 0 if passed else 1
@@ -372,9 +382,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _started(command: str, contender: str,
              folder: Path) -> tuple[list[str], Contender, Mapping[str, str] | None, dict[str, Any]]:
-    """What starts the worker, what it is loaded as, its variables, and how it is fed. Raises UsageError."""
+    """What starts the worker, what it is loaded as, its variables, and how it is fed. Raises UsageError and
+    SpellingError."""
     if command:
-        return shlex.split(command), Contender.parse(contender), None, {}
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"{command}: {error}", "write it as a shell takes it") from error
+        return words, Contender.parse(contender), None, {}
     found = checked(contender)
     home = resolve(found)
     if isinstance(home, Missing):

@@ -204,3 +204,30 @@ def test_a_long_request_gives_signs_of_life_and_a_block_none(tmp_path: Path, mon
             assert bool(signs) is lively
     finally:
         worker.kill()
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["x", "--contender", "???"], "is not a contender"),
+    (["x", "--model", "nosuch"], "no model is called 'nosuch'"),
+    (["x", "--tasks", "train,foo"], "no task is called 'foo'"),
+    (['node "x'], "No closing quotation"),
+])
+def test_the_examination_refuses_what_is_no_question(arguments: list[str], said: str,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        conformance.main(arguments)
+    assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_the_examination_of_what_cannot_be_started_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert conformance.main(["/nowhere/worker"]) == 1
+    assert "/nowhere/worker cannot be started" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("written", [b"", b"PK\x03\x04 cut short"])
+def test_arrays_that_cannot_be_read_are_the_worker_s_fault(tmp_path: Path, written: bytes) -> None:
+    (tmp_path / "outputs.npz").write_bytes(written)
+    examination = conformance._Examination([], Contender("numpy", "reference"), ("infer",), conformance.MODEL, tmp_path,
+                                           1.0, {}, {})
+    with pytest.raises(conformance.Broken, match="no arrays that can be read"):
+        examination._read(tmp_path / "outputs.npz")
