@@ -74,11 +74,36 @@ def library(count: int = 1, counts: bool = True) -> SimpleNamespace:
     samples = [SimpleNamespace(sampleValue=SimpleNamespace(uiVal=share)) for share in (50, 100)]
     return SimpleNamespace(
         NVMLError=NvmlError, NVML_GPU_UTILIZATION_SAMPLES=1, nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: count,
-        nvmlDeviceGetHandleByIndex=lambda number: number, nvmlDeviceGetTotalEnergyConsumption=energy,
+        nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetHandleByUUID={"GPU-seventh": 7}.__getitem__, nvmlDeviceGetTotalEnergyConsumption=energy,
         nvmlDeviceGetSamples=lambda handle, kind, since: (0, samples))
 
 
+@pytest.mark.parametrize(("shown", "device", "handle"), [
+    ("3", "cuda", 3), ("3, 1", "cuda:1", 1), ("GPU-seventh", "cuda:0", 7), ("3", "cuda:1", None), ("", "cuda", None),
+    ("MIG-part", "cuda", None),
+])
+def test_of_gpus_that_are_hidden_none_is_measured_in_place_of_another(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, device: str, handle: int | None) -> None:
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path)
+    monkeypatch.setitem(sys.modules, "pynvml", library(count=8))
+    monkeypatch.setenv(nvml.ORDER, "PCI_BUS_ID")
+    monkeypatch.setenv(nvml.VISIBLE, shown)
+    found = nvml.find(device)
+    if handle is None:
+        assert isinstance(found, Absent) and nvml.VISIBLE in found.reason
+    else:
+        assert not isinstance(found, Absent)
+        assert list(found.joules().values()) == [pytest.approx((12_345 + handle) / 1e3)]
+
+
+def test_a_device_that_no_sensor_sees_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(sensors.SCRIPT, raising=False)
+    assert sensors.meter("tpu:0") == Absent("no sensor sees the work of a tpu")
+
+
 def test_nvml_s_counter_and_samples_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(nvml.VISIBLE, raising=False)
     monkeypatch.setattr(nvml, "DRIVER", tmp_path)
     monkeypatch.setitem(sys.modules, "pynvml", library())
     sensor = nvml.find("cuda")

@@ -94,6 +94,8 @@ def meter(device: str) -> Meter | Absent:
         return Meter([Scripted(Path(script))])
     kind, found = device.partition(":")[0], survey(device)
     own = [each for name, each in found.items() if kind in _module(name).DEVICES]
+    if not own:
+        return Absent(f"no sensor sees the work of a {kind}")
     if all(isinstance(each, Absent) for each in own):
         return _all(each for each in own if isinstance(each, Absent))
     return Meter([each for name, each in found.items()

@@ -14,7 +14,7 @@ from photofinish.sensors import Absent, Sensor
 DEVICES = ("cuda",)
 MILLI, MICRO = 1e-3, 1e-6
 DRIVER = Path("/proc/driver/nvidia/version")
-ORDER = "CUDA_DEVICE_ORDER"
+ORDER, VISIBLE = "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"
 
 
 class Gpu:
@@ -22,10 +22,12 @@ class Gpu:
 
     title = "NVML"
 
-    def __init__(self, nvml: Any, number: int) -> None:
+    def __init__(self, nvml: Any, number: int, known_as: str) -> None:
+        """CUDA's device of that number, which NVML knows as that index or UUID."""
         self.nvml = nvml
         self.domain = f"gpu-{number}"
-        self.handle = nvml.nvmlDeviceGetHandleByIndex(number)
+        self.handle = nvml.nvmlDeviceGetHandleByIndex(int(known_as)) if known_as.isdecimal() else \
+            nvml.nvmlDeviceGetHandleByUUID(known_as)
         self.ranges = {self.domain: 2.0 ** 64 * MILLI}
 
     def joules(self) -> dict[str, float]:
@@ -54,10 +56,25 @@ def find(device: str) -> Sensor | Absent:
         return Absent("nvidia-ml-py is not installed", "pip install 'photofinish[energy]'")
     try:
         nvml.nvmlInit()
-        if nvml.nvmlDeviceGetCount() > 1 and os.environ.get(ORDER) != "PCI_BUS_ID":
+        number = int(device.partition(":")[2] or 0)
+        known_as = _known_as(number)
+        if not known_as:
+            return Absent(f"{VISIBLE} shows no whole GPU of the number {number}")
+        if known_as.isdecimal() and nvml.nvmlDeviceGetCount() > 1 and os.environ.get(ORDER) != "PCI_BUS_ID":
             return Absent("there are several GPUs, which CUDA may number otherwise than NVML", f"{ORDER}=PCI_BUS_ID")
-        sensor = Gpu(nvml, int(device.partition(":")[2] or 0))
+        sensor = Gpu(nvml, number, known_as)
         sensor.joules()
     except (nvml.NVMLError, OSError) as error:
         return Absent(f"no NVIDIA GPU with a counter of energy ({error})")
     return sensor
+
+
+def _known_as(number: int) -> str:
+    """What NVML knows CUDA's device of that number by: CUDA counts those that a variable shows, NVML all. "" where it
+    shows none, or a part of one (MIG), which has no counter."""
+    shown = os.environ.get(VISIBLE)
+    if shown is None:
+        return str(number)
+    known = [each.strip() for each in shown.split(",")]
+    found = known[number] if number < len(known) else ""
+    return found if found.isdecimal() or found.startswith("GPU-") else ""
