@@ -127,15 +127,16 @@ def usable_memory(root: Path = Path("/")) -> int | None:
 
 
 def limits(root: Path) -> dict[str, float | int | None]:
-    """What a container may use of it: cores ("cpus") and bytes ("memory"); None is no limit."""
-    unified, cpu, mem = (control_group(root, controller) for controller in ("", "cpu", "memory"))
-    quota, period = _read(cpu / "cpu.cfs_quota_us"), _read(cpu / "cpu.cfs_period_us")
-    both = _read(unified / "cpu.max")
-    if both is not None:
-        quota, _, period = both.partition(" ")
-    most = _read(unified / "memory.max") or _read(mem / "memory.limit_in_bytes")
-    return {"cpus": int(quota) / int(period) if quota and period and quota.isdigit() else None,
-            "memory": int(most) if most and most.isdigit() and int(most) < UNLIMITED else None}
+    """What a container, or a job of a cluster, may use of it: cores ("cpus") and bytes ("memory"); None is no limit. A
+    group that says none has that of a group around it, as a task of Slurm's has its job's."""
+    unified, cpu, mem = (_control_groups(root, controller) for controller in ("", "cpu", "memory"))
+    shares = [(_read(each / "cpu.max") or "").split() for each in unified]
+    shares += [[_read(each / f"cpu.cfs_{name}_us") or "" for name in ("quota", "period")] for each in cpu]
+    most = [_read(each / "memory.max") for each in unified] + [_read(each / "memory.limit_in_bytes") for each in mem]
+    return {"cpus": min((int(each[0]) / int(each[1]) for each in shares if len(each) == 2 and
+                         all(map(str.isdigit, each))), default=None),
+            "memory": min((int(each) for each in most if each and each.isdigit() and int(each) < UNLIMITED),
+                          default=None)}
 
 
 def gpus() -> list[dict[str, Any]]:
@@ -220,3 +221,9 @@ def control_group(root: Path, controller: str) -> Path:
         if controller in names.split(",") and (base / path.lstrip("/")).is_dir():
             return base / path.lstrip("/")
     return base
+
+
+def _control_groups(root: Path, controller: str) -> list[Path]:
+    """Our control group, and those around it."""
+    base, own = root / "sys/fs/cgroup" / controller, control_group(root, controller)
+    return [own, *(each for each in own.parents if each.is_relative_to(base))]

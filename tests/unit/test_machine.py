@@ -62,6 +62,13 @@ def test_virtual_machines_and_containers_are_seen(tmp_path: Path, files: dict[st
 @pytest.mark.parametrize(("files", "limits"), [
     ({"proc/self/cgroup": "0::/box", "sys/fs/cgroup/box/cpu.max": "150000 100000",
       "sys/fs/cgroup/box/memory.max": "2147483648"}, {"cpus": 1.5, "memory": 2**31}),
+    ({"proc/self/cgroup": "0::/job/step/task", "sys/fs/cgroup/job/step/task/cpu.max": "max 100000",
+      "sys/fs/cgroup/job/step/task/memory.max": "max", "sys/fs/cgroup/job/step/memory.max": "2147483648",
+      "sys/fs/cgroup/job/memory.max": "4294967296", "sys/fs/cgroup/job/cpu.max": "200000 100000"},
+     {"cpus": 2.0, "memory": 2**31}),
+    ({"proc/self/cgroup": "4:memory:/job/task",
+      "sys/fs/cgroup/memory/job/task/memory.limit_in_bytes": str(2**63 - 4096),
+      "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "1073741824"}, {"cpus": None, "memory": 2**30}),
     ({"sys/fs/cgroup/cpu.max": "max 100000", "sys/fs/cgroup/memory.max": "max"}, {"cpus": None, "memory": None}),
     ({"proc/self/cgroup": "4:memory:/box\n1:cpu,cpuacct:/box",
       "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us": "200000", "sys/fs/cgroup/cpu/box/cpu.cfs_period_us": "100000",
