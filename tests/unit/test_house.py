@@ -192,3 +192,15 @@ def test_uv_is_told_of_the_indexes_pip_knows(monkeypatch: pytest.MonkeyPatch) ->
     assert told["UV_FIND_LINKS"] == "wheels,more-wheels"
     monkeypatch.setenv("UV_FIND_LINKS", "chosen")
     assert install.uv_environment(Path(sys.executable))["UV_FIND_LINKS"] == "chosen"
+
+
+def test_what_uv_itself_was_told_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by the older names of its variables, and of how far indexes are trusted."""
+    told = {"UV_INDEX_URL": "https://ours.test", "UV_EXTRA_INDEX_URL": "https://more.test",
+            "UV_INDEX_STRATEGY": "first-index"}
+    for name in ("UV_INDEX", "UV_DEFAULT_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**told, "PIP_INDEX_URL": "https://pips.test", "PIP_EXTRA_INDEX_URL": "https://pips.test"}.items():
+        monkeypatch.setenv(name, value)
+    found = install.uv_environment(Path(sys.executable))
+    assert {name: found[name] for name in told} == told and not {"UV_INDEX", "UV_DEFAULT_INDEX"} & found.keys()

@@ -14,6 +14,9 @@ FORWARDED = {  # a setting of pip -> the variable that tells uv the same
 }
 
 
+OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # names that uv still understands
+
+
 def pip_setting(python: Path, name: str) -> str:
     """A setting from pip's environment variables or configuration files, "" where it has none."""
     value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
@@ -27,5 +30,6 @@ def uv_settings(python: Path) -> dict[str, str]:
     """The variables that let uv see what the pip of `python` sees. What the user has told uv itself stands."""
     settings = {variable: pip_setting(python, name) for name, variable in FORWARDED.items()}
     settings["UV_FIND_LINKS"] = settings["UV_FIND_LINKS"].replace(" ", ",")  # uv separates these by commas
-    found = {variable: value for variable, value in settings.items() if value and variable not in os.environ}
-    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **found}
+    settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip takes them
+    return {variable: value for variable, value in settings.items()
+            if value and variable not in os.environ and OLDER.get(variable, variable) not in os.environ}
