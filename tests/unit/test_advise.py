@@ -152,6 +152,11 @@ def test_the_lines_are_of_what_was_raced() -> None:
     assert kept.program[-1] == "train_step = tf.function(train_step)"
 
 
+def test_a_value_of_several_words_is_one_for_the_shell() -> None:
+    several = lines("tensorflow:graph[XLA_FLAGS=--xla_one --xla_two]", raced(1.0, 2.0).case).shell
+    assert "export XLA_FLAGS='--xla_one --xla_two'" in several
+
+
 def test_out_of_the_box_no_line_is_told_that_nobody_chose() -> None:
     case = replace(raced(1.0, 2.0).case, threads=2, regime="out-of-the-box")
     assert lines("torch:eager", case) == Lines("torch:eager", (), ())

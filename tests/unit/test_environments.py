@@ -179,6 +179,8 @@ def test_all_stands_for_everybody_who_races() -> None:
     ("beta[OMP_NUM_THREADS=1]", ["set by the race", "threads=1"]),
     ("beta[HOME=/x]", ["option of beta"]),
     ("alpha@2.x:eager", ["'2.x' is not a version"]),
+    ("alpha:eager#\u00b2", ["is not a contender"]),
+    ("alpha:eager+ddp[\u00b2]", ["does not say on how many"]),
 ])
 def test_wrong_contenders_are_told_the_nearest_right_one(text: str, said: list[str]) -> None:
     with pytest.raises(UsageError) as caught:
@@ -245,6 +247,19 @@ def test_a_framework_one_of_whose_packages_cannot_be_found_is_not_installed(
     (tmp_path / "ghost.py").touch()
     importlib.invalidate_caches()
     assert choice.installed_version(beta) is not None
+
+
+def test_a_folder_that_a_package_left_behind_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would import it, as a package of no file. One that is recorded may be such a package (MLX is)."""
+    ghost = FrameworkInfo("ghost", "Ghost", Recipe(">=3.6", ("ghost-cpu", "numpy")), ("graph",), ("cpu",), {})
+    (tmp_path / "ghost" / "data").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert choice.installed_version(ghost) is None
+    record = tmp_path / "ghost_cpu-1.0.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: ghost-cpu\nVersion: 1.0\n")
+    importlib.invalidate_caches()
+    assert choice.installed_version(ghost) == "1.0"
 
 
 def test_the_record_of_an_environment_has_exact_versions_and_no_path() -> None:

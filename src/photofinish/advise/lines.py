@@ -1,5 +1,6 @@
 """How to take what is advised: the lines that make a program of one's own run as the contender did in its race."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ def lines(name: str, case: Case) -> Lines:
         return Lines(name, (), ())
     written = list(dict.fromkeys(_written(info, contender, case)))
     exported = {**info.environment_with(contender.options), **allocator.variables(contender, case, allocator.KEEP)}
-    shell = [f"{SHELL}{key}={value}" for key, value in exported.items() if key not in info.environment]
+    shell = [f"{SHELL}{key}={shlex.quote(value)}" for key, value in exported.items() if key not in info.environment]
     return Lines(name, (*(each for each in written if each.startswith(SHELL)), *shell),
                  tuple(each for each in written if not each.startswith(SHELL)))
 

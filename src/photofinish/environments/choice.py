@@ -194,14 +194,14 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     """The version this Python would import, found without importing; None if it, or another of its packages, is not
     there."""
     try:
-        if framework.language != "python" or importlib.util.find_spec(framework.module) is None:
-            return None
+        spec = importlib.util.find_spec(framework.module) if framework.language == "python" else None
     except ImportError:
         return None
     others = set(framework.packages) - {framework.main}
-    if not all(map(_is_there, others)):
+    if spec is None or not all(map(_is_there, others)):
         return None
-    return _version(framework.module) or _version(framework.main) or "unknown"
+    # A folder that no package is recorded of may be what an uninstalled one left, or anybody's of that name.
+    return _version(framework.module) or _version(framework.main) or ("unknown" if spec.origin else None)
 
 
 def cure(framework: FrameworkInfo, version: str = "") -> str:

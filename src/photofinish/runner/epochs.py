@@ -6,6 +6,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -132,7 +133,7 @@ class EpochLaunch(LaunchRun):
         asked = np.load(self.folder / "validation-labels.npy", mmap_mode="r").size
         try:
             found = np.asarray(np.load(file))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise WorkerFailed("protocol", f"left no guesses that can be read: {error}", worker.log_tail()) from None
         if found.shape != (asked,):
             raise WorkerFailed("protocol", f"gave guesses of shape {found.shape}, not {(asked,)}", worker.log_tail())

@@ -23,7 +23,7 @@ from photofinish.store import Store
 from photofinish.values import Certificate
 
 DRAWS = 3  # perturbed runs that give the self-noise
-UNREADABLE = (OSError, KeyError, ValueError, BadZipFile)  # what files that are missing or make no sense raise
+UNREADABLE = (OSError, KeyError, ValueError, EOFError, BadZipFile)  # what files that are missing or make no sense raise
 LARGE = 2_000_000  # parameters from which one run has elements enough to show it
 
 

@@ -58,7 +58,7 @@ class Prediction:
         try:
             with np.load(self.outputs) as file:
                 scores = file["output/" + graph.outputs[0]]
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise WorkerFailed("protocol", f"left no outputs that can be read: {error}", worker.log_tail()) from None
         expected = (self.course.case.batch, *graph.spec(graph.outputs[0]).shape)
         if scores.shape != expected:

@@ -37,12 +37,12 @@ class Contender:
         """Raises SpellingError with an example."""
         base, _, copy = text.partition("#")
         match = _CONTENDER.match(base.strip())
-        if not match or (copy and not copy.isdigit()):
+        if not match or (copy and not copy.isdecimal()):
             raise SpellingError("{!r} is not a contender: write framework:mode[option=value,...], "
                                 "such as torch:eager or torch:eager[layout=channels_last]".format(text))
         given = [each.strip() for each in (match.group("options") or "").split(",") if each]
         strategy = match.group("strategy") or ""
-        world = _world(given.pop(0) if given and given[0].isdigit() else "", strategy, text)
+        world = _world(given.pop(0) if given and given[0].isdecimal() else "", strategy, text)
         return cls(match.group("framework"), match.group("mode") or "", tuple(sorted(_option(each, text)
                                                                                      for each in given)),
                    match.group("version") or "", int(copy or 1), strategy, world)
