@@ -1,6 +1,7 @@
 """Environments are made in place, once, whole or not at all, and removed when they take too much. The installer is a
 script that behaves like uv and downloads nothing."""
 
+import errno
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -316,6 +318,35 @@ def test_the_longest_unused_go_first_and_never_what_is_in_use(uv: Installer) -> 
     assert not cache.remove(old)
     cache.release(old)
     assert cache.remove(old) and not old.exists() and cache.hold(old) is None
+
+
+def test_a_cache_that_nobody_may_write_serves_what_is_in_it(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that an administrator has filled, say."""
+    there = get()
+    cache.release(order().folder)
+    other, opened = made("other", 10**9, time.time()), Path.open
+
+    def refused(path: Path, *words: object, **named: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    def only_read(path: Path, mode: str = "r", *words: Any, **named: Any) -> Any:
+        return opened(path, mode, *words, **named) if mode[0] == "r" else refused(path)
+
+    monkeypatch.setattr(Path, "open", only_read)
+    monkeypatch.setattr(Path, "touch", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    monkeypatch.setenv("PHOTOFINISH_CACHE_LIMIT", "1 MB")
+    assert get() == there and other.exists()
+    missing = get(Contender("alpha", "eager", version="1.6"))
+    assert isinstance(missing, Missing) and "can be made: Permission denied: " in missing.reason
+    assert "PHOTOFINISH_CACHE=FOLDER" in missing.cure
+
+
+def test_a_cache_that_is_no_folder_is_told(uv: Installer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path / "file"))
+    missing = get()
+    assert isinstance(missing, Missing) and "Not a directory" in missing.reason and "PHOTOFINISH_CACHE" in missing.cure
 
 
 def test_making_one_makes_room(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:

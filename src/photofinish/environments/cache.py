@@ -113,7 +113,8 @@ def hold(folder: Path) -> Made | None:
     if found is None:  # it was removed meanwhile
         release(folder)
         return None
-    (folder / ".complete").touch()
+    with suppress(OSError):  # of a cache that others fill; who may not write there removes nothing either
+        (folder / ".complete").touch()
     return found
 
 
@@ -137,7 +138,7 @@ def alone(folder: Path) -> Iterator[int | None]:
 
 
 def remove(folder: Path) -> bool:
-    """Removes an environment, complete or not; False if it is in use."""
+    """Removes an environment, complete or not; False if it is in use. Raises OSError where that is not allowed."""
     lock = _lock(folder, fcntl.LOCK_EX)
     if lock is None:
         return False
@@ -153,15 +154,21 @@ def trim(most: float) -> list[Path]:
     there = everything()
     left_behind = [folder for folder in root().glob("*-*") if folder not in {each.folder for each in there}
                    and (folder / "environment").exists()]  # the log of one that failed is kept
-    gone = [folder for folder in left_behind if remove(folder)]
+    gone = [folder for folder in left_behind if _removed(folder)]
     total = sum(each.bytes for each in there)
     for each in reversed(there):
         if total <= most:
             break
-        if remove(each.folder):
+        if _removed(each.folder):
             gone.append(each.folder)
             total -= each.bytes
     return gone
+
+
+def _removed(folder: Path) -> bool:
+    with suppress(OSError):  # what others have made in a cache that all share
+        return remove(folder)
+    return False
 
 
 def size_of(folder: Path) -> int:
@@ -179,10 +186,17 @@ def size_of(folder: Path) -> int:
 
 
 def _lock(folder: Path, kind: int) -> IO[bytes] | None:
-    """The lock of a folder, None if another has it in a way that excludes this one."""
+    """The lock of a folder, None if another has it in a way that excludes this one. Raises OSError where there is none
+    and none can be made."""
     path = root() / ".locks" / folder.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("ab")
+    file: IO[bytes]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    except OSError:
+        if not path.is_file():
+            raise
+        file = path.open("rb")  # of a cache that others fill: it can be held, too
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError:

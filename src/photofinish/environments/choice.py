@@ -114,10 +114,17 @@ def have(order: Order, listener: Listener) -> cache.Made | Missing:
     Raises UsageError if the limit of the cache cannot be read.
     """
     most = cache.limit()
-    while (there := cache.hold(order.folder)) is None:
-        made = make.make(order, listener)
-        if isinstance(made, Missing):
-            return made
+    try:
+        while (there := cache.hold(order.folder)) is None:
+            made = make.make(order, listener)
+            if isinstance(made, Missing):
+                return made
+    except BrokenPipeError:  # of who is told
+        raise
+    except OSError as error:
+        place = error.filename2 or error.filename or cache.root()
+        return Missing(f"no environment for {order.title} can be made: {error.strerror or error}: {place}",
+                       "choose a place that can be written, with room enough, by PHOTOFINISH_CACHE=FOLDER")
     cache.trim(most)
     return there
 

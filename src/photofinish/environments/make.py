@@ -137,7 +137,7 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
         return Missing(f"an environment for {order.title} takes {told(order.recipe.disk)} and {told(free)} are free",
                        "make room, or choose another place with PHOTOFINISH_CACHE=FOLDER")
     shutil.rmtree(folder, ignore_errors=True)  # what an interrupted installation left
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)  # of files that cannot be removed the installer will tell
     (folder / "pins.txt").write_text("".join(f"{each}\n" for each in order.pins if not each.startswith(npm.PREFIX)))
     listener(Progress("environment", announcement(order)))
     uv = find_uv()
