@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from photofinish import api
+from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.render.quantities import write
 from photofinish.runner.session import judged
@@ -31,10 +32,11 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     races whose title or group has each of these words. The order is drawn from `seed`, so that no model always runs on
     the warmed-up machine. Of a race of several days one is run; the others wait for another date.
 
-    Raises UsageError (no race has those words) and Interrupted (Ctrl-C): what was settled stays, and running again goes
-    on from there.
+    Raises UsageError (no race has those words, an environment is none) and Interrupted (Ctrl-C): what was settled
+    stays, and running again goes on from there.
     """
     wanted = {each.key for each in narrowed(study, only).races}
+    Choice.of(environments, make_environments)  # what is wrong there is wrong for all races, and no reason of one
     kept = open_store(store)
     pending = [each for each in _due(settled_of(study.races, kept)) if each.key in wanted]
     random.Random(seed).shuffle(pending)
@@ -44,13 +46,14 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         left = _left(time.monotonic() - begin, number - 1, len(pending))
         tell(Progress("plan", f"race {number} of {len(pending)}{left}: {planned.title}", done=number - 1,
                       total=len(pending)))
+        key = planned.key  # as its model is now: it may be edited meanwhile
         try:
             session = race(planned, store=store, listener=listener, environments=environments,
                            make_environments=make_environments, command=f"photofinish study run {study.name}")
         except UsageError as error:
-            kept.settle(planned.key, reason=error.message)
+            kept.settle(key, reason=error.message)
         else:
-            kept.settle(planned.key, session)
+            kept.settle(key, session)
     return settled_of(study.races, kept)
 
 

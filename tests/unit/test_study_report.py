@@ -2,19 +2,22 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
 from rich.console import Console
 
 from factories import Runner, case, race
-from photofinish import models
+from photofinish import models, study_run
+from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
 from photofinish.render.document import Banner, Paragraph, Shade, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
 from photofinish.stats import judge
+from photofinish.store import Store
 from photofinish.study import OUT_OF_MEMORY, Accuracy, PlannedRace, Published, Settled, Study
 from photofinish.values import Energy, Metering
 
@@ -140,3 +143,21 @@ def test_what_accuracy_costs() -> None:
 
 def test_a_study_without_accuracies_tells_no_costs(races: list[Settled]) -> None:
     assert as_json(study(races), races)["costs"] is None
+
+
+def test_a_race_of_a_model_that_was_edited_is_another_race(tmp_path: Path) -> None:
+    net = tmp_path / "net.py"
+    net.write_text("def model(x):\n    return x\n")
+    planned = PlannedRace("mine", "net.py:model", ("train",), PAIR, folder=str(tmp_path))
+    before = planned.key
+    assert planned.key == before
+    net.write_text("def model(x):\n    return relu(x)\n")
+    assert planned.key != before
+    net.unlink()
+    assert planned.key and PlannedRace("mine", "resnet18", ("train",), PAIR).key == "2b1c8e7570b1f6be"
+
+
+def test_an_environment_that_is_none_is_no_reason_of_a_race(tmp_path: Path, races: list[Settled]) -> None:
+    with pytest.raises(UsageError, match="there is no Python"):
+        study_run.run(study(races), store=tmp_path, environments=["torch=/nowhere"])
+    assert not Store(tmp_path, only_read=True).settled()

@@ -9,6 +9,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache, partial
 from pathlib import Path
@@ -93,9 +94,13 @@ class PlannedRace:
 
     @property
     def key(self) -> str:
-        """A digest of what is run: a race that was run under it is not run again."""
+        """A digest of what is run: a race that was run under it is not run again. Of a model in a file its text counts,
+        too: once that is another, so is the race (what the file imports is not looked into)."""
         told = {name: value for name, value in asdict(self).items()
                 if name not in ("skip", "published", "folder") and (name, value) not in ABSENT}
+        if ".py" in self.model:
+            with suppress(OSError):  # that it is not there is told when it is raced
+                told["text"] = hashlib.sha256(Path(self.located.partition(":")[0]).read_bytes()).hexdigest()
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
