@@ -18,6 +18,7 @@ from photofinish.outcome import Sweep
 from photofinish.render import html
 from photofinish.reports import json as reports_json
 from photofinish.runner.sweep import Sweep as Passes
+from photofinish.store import Store
 from photofinish.values import Progress
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -39,6 +40,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(store: Path) -> Sweep:
     return sweep(store, EARLY, STEEP, latency=0.2)
+
+
+def test_what_one_of_the_races_cannot_be_is_told_before_any_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot share a batch of 9"):
+        sweep(tmp_path, "fake:steady+mean[2]", EARLY, task="train", batches=(8, 9), threads=2)
+    assert Store(tmp_path, only_read=True).sessions() == []
 
 
 def test_the_knees_and_the_best_batches_are_those_of_the_script(found: Sweep) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from factories import case
 from photofinish import environments
 from photofinish.environments import (
     Environment,
@@ -33,7 +35,7 @@ from photofinish.environments.choice import Choice, order_for
 from photofinish.environments.framework import Strategy
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
-from photofinish.runner.course import Entry
+from photofinish.runner.course import Course, Entry
 from photofinish.values import Contender
 
 ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",)), ("eager", "compile"), ("cpu", "cuda"),
@@ -383,6 +385,24 @@ def test_pythons_are_found_on_path_and_under_pyenv_uv_and_conda(nothing_found: P
     assert sorted(each.version for each in interpreters.discovered()) == ["3.12.4", "3.6.15", "3.7.2", "3.9.1"]
     chosen = interpreters.choose("<3.10")
     assert chosen is not None and chosen.version == "3.9.1"
+
+
+def test_a_python_that_races_are_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "examine", lambda python: None)
+    interpreters.own.cache_clear()
+    with pytest.raises(UsageError, match="ordinary CPython 3"):
+        interpreters.own()
+
+
+@pytest.mark.parametrize(("own", "reaches"), [(True, True), (False, False)])
+def test_where_a_framework_was_seen_its_worker_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool,
+                                                        reaches: bool) -> None:
+    """By PYTHONPATH in this Python, and in no other."""
+    monkeypatch.setenv("PYTHONPATH", "/modules")
+    home = Environment(Path(sys.executable) if own else tmp_path / "bin" / "python", BETA, "1.0")
+    course = SimpleNamespace(case=case(), cache=lambda entry: tmp_path)
+    told = Course._environment(course, Entry(Contender("beta", "graph"), home), {})  # type: ignore[arg-type]
+    assert (told.get("PYTHONPATH") == "/modules") == reaches
 
 
 def test_this_version_of_python_is_preferred_and_none_so_new_that_wheels_are_missing(nothing_found: Path) -> None:

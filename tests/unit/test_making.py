@@ -342,6 +342,17 @@ def test_a_cache_that_nobody_may_write_serves_what_is_in_it(uv: Installer, monke
     assert "PHOTOFINISH_CACHE=FOLDER" in missing.cure
 
 
+def test_who_waits_for_a_lock_sleeps(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an installer has started (a server of a compiler's, say) may have it still when all is made."""
+    get()
+    cache.release(order().folder)
+    tries, slept = iter([None, None, None, None]), []
+    hold = cache.hold
+    monkeypatch.setattr(cache, "hold", lambda folder: next(tries, "now") and hold(folder))
+    monkeypatch.setattr(time, "sleep", slept.append)
+    assert isinstance(get(), Environment) and slept == [make.PATIENCE] * 2
+
+
 def test_a_cache_that_is_no_folder_is_told(uv: Installer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path / "file"))

@@ -12,7 +12,7 @@ from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 from photofinish.outcome import LinkSweep, Outcome, Sweep
-from photofinish.runner.arrange import link_of, make_case, one_of, own_weights
+from photofinish.runner.arrange import check_links, check_shares, link_of, make_case, one_of, own_weights
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
@@ -100,7 +100,9 @@ class Part(NamedTuple):
 
 def _in_turns(meet: Meet, parts: Mapping[str, Part], task: str, budget: float, launches: int | None,
               memory: int | None, certify: bool, recertify: bool, energy: bool) -> Outcome:
-    """Raises Interrupted, which carries the results so far."""
+    """Raises UsageError before anything is in the store, and Interrupted, which carries the results so far."""
+    check_shares(meet.entries, [part.case for part in parts.values()])
+    check_links(meet.entries, [part.case for part in parts.values()])
     meet.tell_skips()
     room = default_room() if memory is None else memory
     with ExitStack() as courses:

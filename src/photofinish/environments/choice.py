@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from ctypes.util import find_library
 from dataclasses import dataclass, field
@@ -119,6 +120,9 @@ def have(order: Order, listener: Listener) -> cache.Made | Missing:
             made = make.make(order, listener)
             if isinstance(made, Missing):
                 return made
+            if (there := cache.hold(order.folder)) is not None:
+                break
+            time.sleep(make.PATIENCE)  # it is being removed, or what its installer started still has the lock
     except BrokenPipeError:  # of who is told
         raise
     except OSError as error:

@@ -16,6 +16,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from photofinish.errors import UsageError
+
 NEWEST = "<3.14"  # where a framework states no upper end, its wheels may not be there for anything newer
 PATIENCE = 30.0  # seconds for an interpreter to say what it is
 _NAMES = re.compile(r"python(3(\.\d+)?)?")
@@ -63,8 +65,8 @@ def examine(python: Path) -> Interpreter | None:
     """What a Python is, asked of itself; None if it does not start, or is not the ordinary CPython 3."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
-        run = subprocess.run([str(python), "-I", "-c", _PROBE], capture_output=True, text=True, timeout=PATIENCE,
-                             env=environment)
+        run = subprocess.run([str(python), "-I", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=PATIENCE, env=environment)
         found = json.loads(run.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
@@ -75,10 +77,11 @@ def examine(python: Path) -> Interpreter | None:
 
 @lru_cache(maxsize=1)
 def own() -> Interpreter:
-    """The Python that runs this, with the folders it looks in."""
+    """The Python that runs this, with the folders it looks in. Raises UsageError where races are not for it."""
     found = examine(Path(sys.executable))
     if found is None:
-        raise RuntimeError(f"{sys.executable} cannot be started again")
+        raise UsageError(f"{sys.executable} does not start as an ordinary CPython 3, which Photofinish runs on",
+                         "install Photofinish for one: a build without the GIL, or PyPy, is none")
     return replace(found, paths=tuple(filter(None, sys.path)))
 
 

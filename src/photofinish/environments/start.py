@@ -27,7 +27,8 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
     caches lie in `cache`.
 
     In another environment than ours nothing leads back to our packages or to the user's own, and the programs that
-    came with it are found first.
+    came with it are found first. In ours PYTHONPATH stays: a framework may be there by that alone (modules of a cluster
+    set it so).
     """
     wanted = home.framework.environment_with(options)
     asked = {name: value.replace("{cache}", str(cache)) for name, value in wanted.items()}

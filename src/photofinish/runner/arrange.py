@@ -214,7 +214,9 @@ def find_hosts(entries: Sequence[Entry], cases: Mapping[str, Case], folder: Path
 
 
 def check_tasks(tasks: Sequence[str]) -> None:
-    """Raises UsageError for a task that there is not, or a whole one beside others."""
+    """Raises UsageError for a task that there is not, or a whole one beside others, or where there is none."""
+    if not tasks:
+        raise UsageError("a race is of a task", f"name one: {', '.join(RACES)}")
     if SERVE in tasks:
         raise UsageError("queries under a load have a command of their own", "photofinish serve MODEL --rate 20")
     for each in tasks:

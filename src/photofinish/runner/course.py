@@ -35,7 +35,8 @@ from photofinish.weights import Arrays, initial_state
 BATCHES = 3  # input batches that rotate
 STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks do over and over: it is tried first
 
-NOT_INHERITED = start.PYTHON_VARIABLES + start.NODE_VARIABLES + tuple(allocator.KEEP) + switches.THREADS
+# What the shell says about Python reaches a worker in this Python alone (`start`), which is seen with it, too.
+NOT_INHERITED = start.NODE_VARIABLES + tuple(allocator.KEEP) + switches.THREADS
 
 
 class Recorder(Protocol):
