@@ -176,6 +176,7 @@ def test_all_stands_for_everybody_who_races() -> None:
     ("alpha:eager[layuot=channels_last]", ["option of alpha", "did you mean layout?"]),
     ("alpha:eager[layout=channel_last]", ["layout of alpha", "did you mean channels_last?"]),
     ("alpha:eager[layout]", ["option=value"]),
+    ("alpha:eager[seed=1,layout=contiguous,seed=2]", ["says seed twice"]),
     ("alpha:eager[layout=contiguous", ["is not a contender", "framework:mode"]),
     ("beta[any=1]", ["option of beta", "threads"]),
     ("beta[OMP_NUM_THREADS=1]", ["set by the race", "threads=1"]),
@@ -321,6 +322,8 @@ def test_an_environment_that_lacks_something_is_told_so(tmp_path: Path, packages
     ("alpha", "does not say which environment"),
     ("alpa=/usr", "did you mean alpha?"),
     ("alpha=/nowhere", "there is no Python"),
+    ("alpha:eagre=/usr", "did you mean eager?"),
+    ("alpha:eager+=/usr", "is not a contender"),
 ])
 def test_an_environment_that_is_none_is_refused(given: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -360,6 +363,12 @@ def test_the_cache_lies_where_the_user_keeps_caches_at_an_absolute_path(tmp_path
                              ("", tmp_path / ".cache")):
         monkeypatch.setenv("XDG_CACHE_HOME", shared)
         assert cache.root() == expected / "photofinish" / "environments"
+
+
+def test_an_environment_is_its_contender_s_however_that_is_spelled(tmp_path: Path) -> None:
+    own = python(tmp_path / "bin" / "python", "3.9.1")
+    given = Choice.of([f"alpha:eager[seed=1, layout=contiguous]={tmp_path}"]).given
+    assert given == {names("alpha:eager[layout=contiguous,seed=1]")[0]: own}
 
 
 def test_what_does_not_start_is_no_python(tmp_path: Path) -> None:

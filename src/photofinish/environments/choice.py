@@ -27,8 +27,8 @@ from photofinish.environments.contenders import everybody, known
 from photofinish.environments.framework import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
 from photofinish.environments.recipes import Order, apart, beside, titled
-from photofinish.errors import UsageError, at_home
-from photofinish.values import Contender
+from photofinish.errors import UsageError, at_home, unknown
+from photofinish.values import Contender, SpellingError
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
 DEBIAN = {"c++": "g++", "node": "nodejs", "libmpi": "libopenmpi3"}  # what has a package of another name
@@ -81,7 +81,8 @@ class Choice:
     def of(cls, given: Mapping[str, Path | str] | Sequence[str] = (), make: bool | None = None) -> "Choice":
         """From a mapping, or from texts such as "torch=/path/to/venv". Raises UsageError."""
         pairs = given.items() if isinstance(given, Mapping) else map(_pair, given)
-        return cls({name: _python_at(name, Path(path)) for name, path in pairs}, may_make() if make is None else make)
+        return cls({whose(name): _python_at(name, Path(path)) for name, path in pairs},
+                   may_make() if make is None else make)
 
 
 def resolve(contender: Contender, choice: Choice | None = None) -> Environment | Missing:
@@ -331,9 +332,21 @@ def _pair(text: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def whose(name: str) -> str:
+    """Who is called so, as contenders are spelled. Raises UsageError for a name that nobody can have."""
+    try:
+        contender = Contender.parse(name)
+    except SpellingError as error:
+        raise UsageError(str(error)) from error
+    framework = known(contender.framework)
+    modes = framework.modes_of(contender.version)
+    if contender.mode and contender.mode not in modes:
+        raise unknown(f"mode of {framework.name}", contender.mode, modes)
+    return contender.name
+
+
 def _python_at(name: str, path: Path) -> Path:
     """The interpreter of a virtual environment or of a conda prefix, or the interpreter that was named itself."""
-    known(re.split("[@:]", name)[0])
     place = at_home(path).absolute()  # not resolved: the link tells Python which environment it is
     python = place / "bin" / "python" if place.is_dir() else place
     if not os.access(python, os.X_OK):

@@ -98,6 +98,8 @@ def checked(text: str, device: str = "cpu") -> Contender:
         {**framework.strategies[contender.strategy].options, **STRATEGY_OPTIONS} if contender.strategy
         else framework.pipeline)}
     for option, value in contender.options:
+        if [name for name, _ in contender.options].count(option) > 1:
+            raise UsageError(f"{text.strip()} says {option} twice", "say it once")
         if is_switch(option):
             _check_switch(framework, option)
             continue
