@@ -43,10 +43,12 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     tell = listener or (lambda progress: None)
     begin = time.monotonic()
     for number, planned in enumerate(pending, 1):
+        key = planned.key  # as its model is now: it may be edited meanwhile
+        if kept.settled().get(key, ("", ""))[0]:
+            continue  # another process that runs the same study has raced it since
         left = _left(time.monotonic() - begin, number - 1, len(pending))
         tell(Progress("plan", f"race {number} of {len(pending)}{left}: {planned.title}", done=number - 1,
                       total=len(pending)))
-        key = planned.key  # as its model is now: it may be edited meanwhile
         try:
             session = race(planned, store=store, listener=listener, environments=environments,
                            make_environments=make_environments, command=f"photofinish study run {study.name}")

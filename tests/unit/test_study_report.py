@@ -157,6 +157,22 @@ def test_a_race_of_a_model_that_was_edited_is_another_race(tmp_path: Path) -> No
     assert planned.key and PlannedRace("mine", "resnet18", ("train",), PAIR).key == "2b1c8e7570b1f6be"
 
 
+def test_what_another_process_has_raced_meanwhile_is_not_raced_again(
+        tmp_path: Path, races: list[Settled], monkeypatch: pytest.MonkeyPatch) -> None:
+    raced: list[PlannedRace] = []
+
+    def race(planned: PlannedRace, **asked: object) -> str:
+        raced.append(planned)
+        for each in races:
+            if each.planned not in raced:
+                Store(tmp_path).settle(each.planned.key, "of the other")
+        return "ours"
+
+    monkeypatch.setattr(study_run, "race", race)
+    study_run.run(study(races), store=tmp_path)
+    assert len(raced) == 1 and len(Store(tmp_path).settled()) == len(races)
+
+
 def test_an_environment_that_is_none_is_no_reason_of_a_race(tmp_path: Path, races: list[Settled]) -> None:
     with pytest.raises(UsageError, match="there is no Python"):
         study_run.run(study(races), store=tmp_path, environments=["torch=/nowhere"])
