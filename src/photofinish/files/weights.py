@@ -7,7 +7,7 @@ explains most of its arrays holds. Layouts (Keras' kernels, say) follow from the
 import difflib
 import hashlib
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ from photofinish.weights import Arrays
 
 INSTALL = "pip install 'photofinish[weights]'"
 OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
+FLOATS = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}  # as safetensors calls them
 ALIKE = 0.5  # how like a name must be to be called the nearest
 
 
@@ -77,7 +78,8 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
     for name in declared:
         wanted, here = best.wanted[name], best.path(name)
         assert here is not None
-        array = np.asarray(best.found[here], np.float32)
+        with np.errstate(over="ignore"):  # is told below
+            array = np.asarray(best.found[here], np.float32)
         if array.shape != wanted.shape:
             raise UsageError(f"{path.name}: {here} has shape {_times(array.shape)} where {model.name} takes "
                              f"{_times(wanted.shape)}", _resize(name, array, wanted, model, declared))
@@ -207,8 +209,20 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = importlib.import_module("safetensors.numpy").load_file(path)
+    """NumPy has no bfloat16: where a file holds any, its arrays are taken as bytes, and widened, which is exact."""
+    library: Any = importlib.import_module("safetensors.numpy")
+    try:
+        found: dict[str, np.ndarray] = library.load_file(path)
+    except (TypeError, KeyError):
+        stored = library.deserialize(path.read_bytes())
+        found = {name: _of_bytes(**each) for name, each in stored if each["dtype"] in FLOATS}
     return found
+
+
+def _of_bytes(shape: Sequence[int], dtype: str, data: bytes) -> np.ndarray:
+    array = np.frombuffer(data, FLOATS[dtype])
+    wide = (array.astype("<u4") << 16).view("<f4") if dtype == "BF16" else array
+    return np.asarray(wide).reshape(shape)
 
 
 def _h5(path: Path) -> dict[str, np.ndarray]:
