@@ -125,6 +125,17 @@ def test_a_packed_file_that_is_broken_is_named(tmp_path: Path, spoil: Callable[[
         find(f"mnist:{tmp_path}").read(net((1, 28, 28)), Preparation())
 
 
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    write_mnist(tmp_path, packed=False)
+    source = find(f"mnist:{tmp_path}")
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(UsageError, match=r"cannot read .*train-images-idx3-ubyte: Permission denied"):
+        source.read(net((1, 28, 28)), Preparation())
+
+
 @pytest.mark.parametrize(("labels", "said"), [
     (np.arange(4), "5 x 28 x 28 pixels with 4 labels"), (np.full(5, 10), "5 labels up to 10"),
 ])

@@ -3,8 +3,9 @@ them; texts by their file."""
 
 import gzip
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,25 @@ def is_text(text: str) -> bool:
 def find(text: str) -> Source:
     """The data set spelled NAME, NAME:FOLDER, FILE.txt or FILE.bin, or patterns:N for so many of them to train on.
     Raises UsageError, naming the file that is missing and where it is published."""
+    with _readable():
+        found = _found(text)
+
+    def read(graph: Graph, preparation: Preparation) -> DataSet:
+        with _readable():
+            return found.read(graph, preparation)
+    return replace(found, read=read)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raises UsageError for what is there and may not be read."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def _found(text: str) -> Source:
     if is_text(text):
         return _text(at_home(text))
     name, _, folder = text.partition(":")
