@@ -2,6 +2,7 @@
 script that behaves like uv and downloads nothing."""
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -253,6 +254,7 @@ def test_an_installer_sees_pips_indexes_and_no_environment_but_its_own(monkeypat
     told = make.surroundings("uv")
     assert (told["UV_FIND_LINKS"], told["UV_DEFAULT_INDEX"]) == ("wheels", "https://index.test/simple")
     assert told["HTTPS_PROXY"] == "proxy" and "/elsewhere" not in told.values() and "UV_INDEX" not in told
+    assert told["UV_PROJECT"] == "/"  # and not that in whose folder the cache may lie
     assert make.surroundings(None)["PIP_FIND_LINKS"] == "wheels"  # which pip reads itself
 
 
@@ -351,6 +353,17 @@ def test_who_waits_for_a_lock_sleeps(uv: Installer, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cache, "hold", lambda folder: next(tries, "now") and hold(folder))
     monkeypatch.setattr(time, "sleep", slept.append)
     assert isinstance(get(), Environment) and slept == [make.PATIENCE] * 2
+
+
+def test_a_disk_without_locks_is_told_and_not_waited_for(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Lustre is often mounted."""
+    def refused(file: object, how: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+    missing = get()
+    assert isinstance(missing, Missing) and "files cannot be locked there" in missing.reason
 
 
 def test_a_cache_that_is_no_folder_is_told(uv: Installer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

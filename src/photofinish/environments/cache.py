@@ -199,7 +199,10 @@ def _lock(folder: Path, kind: int) -> IO[bytes] | None:
         file = path.open("rb")  # of a cache that others fill: it can be held, too
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         file.close()
         return None
+    except OSError as error:  # a file system without locks: nobody has it, and nobody ever will
+        file.close()
+        raise OSError(error.errno, f"files cannot be locked there ({error.strerror})", str(path)) from error
     return file

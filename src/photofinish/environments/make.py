@@ -113,7 +113,9 @@ def surroundings(uv: str | None) -> dict[str, str]:
     """The variables an installer runs with: it sees the indexes the user's pip sees, and no environment but its own."""
     kept = {name: value for name, value in os.environ.items()
             if name not in NOT_FOR_INSTALLERS and not name.startswith("PYTHON")}
-    settings = {**uv_settings(Path(sys.executable)), "UV_PYTHON_DOWNLOADS": "never"} if uv else {}
+    # A project around the cache is not meant: its constraints and overrides are for its own packages.
+    apart = {"UV_PYTHON_DOWNLOADS": "never", "UV_PROJECT": "/"}
+    settings = {**uv_settings(Path(sys.executable)), **apart} if uv else {}
     return {**kept, **settings, "PYTHONNOUSERSITE": "1"}
 
 
