@@ -8,7 +8,7 @@ import click
 import pytest
 
 from photofinish import api
-from photofinish.cli import accuracy, largest_batch, race, serve, sweep, verify
+from photofinish.cli import accuracy, largest_batch, race, run, serve, sweep, verify
 
 SHOWN = {"html", "as_json", "as_csv", "as_markdown", "quiet"}  # the command's own
 UNTOLD = {"listener", "timeout", "command"}  # of Python alone
@@ -23,3 +23,10 @@ def test_a_command_offers_what_its_verb_takes(command: click.Command, verb: Call
                                               besides: set[str]) -> None:
     options = {{"tasks": "task"}.get(str(each.name), each.name) for each in command.params}
     assert options - SHOWN == set(inspect.signature(verb).parameters) - UNTOLD - besides
+
+
+@pytest.mark.parametrize("option", [("--batch", "²"), ("--input", "²x8x8")])
+def test_what_looks_like_a_number_and_is_none_is_refused(option: tuple[str, str],
+                                                         capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["race", "digits_cnn", *option]) == 2
+    assert option[1] in capsys.readouterr().err

@@ -106,7 +106,7 @@ class BatchSize(click.ParamType["int | str"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | str":
         text = str(value).strip().lower()
-        if text != "max" and not (text.isdigit() and int(text)):
+        if text != "max" and not (text.isdecimal() and int(text)):
             self.fail(f"{value!r} is not a batch: write a number from 1, or max", param, ctx)
         return text if text == "max" else int(text)
 
@@ -143,7 +143,7 @@ class InputShape(click.ParamType["tuple[int, ...]"]):
         if isinstance(value, tuple):
             return value
         words = re.split("[x,\N{MULTIPLICATION SIGN}]", value.strip().lower())
-        if not all(word.isdigit() and int(word) for word in words):
+        if not all(word.isdecimal() and int(word) for word in words):
             self.fail(f"{value!r} is not a shape: write channels x height x width, such as 3x224x224, or a length, "
                       "such as 128", param, ctx)
         return tuple(map(int, words))

@@ -125,7 +125,7 @@ def choice(what: str, choices: Sequence[str]) -> Reader:
 def shape_of(value: Any) -> tuple[int, ...]:
     """"3x224x224", as --input takes it; a length may be a number."""
     words = str(value).lower().split("x") if isinstance(value, (str, int)) and not isinstance(value, bool) else [""]
-    if not all(word.isdigit() and int(word) for word in words):
+    if not all(word.isdecimal() and int(word) for word in words):
         raise ValueError(f'a size such as "3x224x224" or 128, not {value!r}')
     return tuple(map(int, words))
 
