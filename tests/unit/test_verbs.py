@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import pytest
 
 from photofinish import api
 from photofinish.cli import accuracy, largest_batch, race, run, serve, sweep, verify
+from photofinish.errors import UsageError
 
 SHOWN = {"html", "as_json", "as_csv", "as_markdown", "quiet"}  # the command's own
 UNTOLD = {"listener", "timeout", "command"}  # of Python alone
@@ -30,3 +32,19 @@ def test_what_looks_like_a_number_and_is_none_is_refused(option: tuple[str, str]
                                                          capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["race", "digits_cnn", *option]) == 2
     assert option[1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("told", "said"), [
+    ({"batch": -1}, "batch=-1"), ({"batch": 0}, "batch=0"), ({"launches": 0}, "launches=0"),
+    ({"task": "fit", "epochs": 0}, "epochs=0"), ({"task": "fit", "seeds": 0}, "seeds=0"), ({"task": ()}, "of a task"),
+])
+def test_python_is_told_what_the_shell_refuses(told: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """These were taken for nothing said, or began a race that could not be."""
+    with pytest.raises(UsageError, match=said):
+        api.race("digits_cnn", ["fake", "fake"], store=tmp_path, **told)
+    assert not list(tmp_path.iterdir())
+
+
+def test_python_is_told_of_sweeps_too(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="launches=0"):
+        api.sweep("digits_cnn", ["fake"], batches=(1, 2), launches=0, store=tmp_path)

@@ -8,7 +8,15 @@ from photofinish import models
 from photofinish.api.stored import DEFAULT_STORE, Interrupted
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import check_tasks, link_of, make_case, make_training, own_weights, training_source
+from photofinish.runner.arrange import (
+    check_counts,
+    check_tasks,
+    link_of,
+    make_case,
+    make_training,
+    own_weights,
+    training_source,
+)
 from photofinish.runner.epochs import EpochSession
 from photofinish.runner.groups import default_room
 from photofinish.runner.largest import fixed_batch, limit_of, meet_at_the_smallest
@@ -54,6 +62,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     """
     tasks = (task,) if isinstance(task, str) else tuple(task)
     check_tasks(tasks)
+    check_counts(launches=launches, epochs=epochs, seeds=seeds)
     source = training_source(data, model, shape, classes) if tasks[0] in WHOLE else None
     if source is not None:
         shape, classes = shape or source.shape, classes or source.classes

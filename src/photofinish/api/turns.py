@@ -12,7 +12,15 @@ from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 from photofinish.outcome import LinkSweep, Outcome, Sweep
-from photofinish.runner.arrange import check_links, check_shares, link_of, make_case, one_of, own_weights
+from photofinish.runner.arrange import (
+    check_counts,
+    check_links,
+    check_shares,
+    link_of,
+    make_case,
+    one_of,
+    own_weights,
+)
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
@@ -46,6 +54,7 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *,
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     one_of("task of a sweep", task, TASKS)
+    check_counts(launches=launches)
     joined, others = ([found for each in some if (found := link_of(each))] for some in (links, predict))
     if others and not joined:
         raise UsageError("what is predicted are steps over links", "write --links 100mbit,200mbit,1gbit, too")
@@ -81,6 +90,7 @@ def side_by_side(models: Mapping[str, str], contenders: Sequence[str], task: str
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     one_of("task of models side by side", task, TASKS)
+    check_counts(launches=launches)
     parts = {name: Part(*make_case(model, batch, shape, classes, optimizer, regime, device, threads), None)
              for name, model in models.items()}
     meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,

@@ -129,6 +129,7 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
               regime: str, device: str, threads: int | None, reduced: bool = False) -> tuple[Graph, Case, Optimizer]:
     """The recorded model, the case (its task still open) and the optimizer. Raises UsageError, ModelError."""
     one_of("regime", regime, REGIMES)
+    check_counts(batch=batch)
     entry = models.find(model)
     if reduced and (shape or classes):
         raise UsageError("the reduced model has a size of its own", "leave --input and --classes out, or --reduced")
@@ -291,6 +292,13 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
         stack.callback(course.close)
         course.watchdog.clear(folder)
         yield course
+
+
+def check_counts(**counts: int | None) -> None:
+    """Raises UsageError for one that is none, named as Python's verbs name it. The shell refuses them by itself."""
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UsageError(f"{name}={count}: it counts from 1", "leave it out to have the usual")
 
 
 def one_of(what: str, value: str, choices: Sequence[str]) -> None:
