@@ -1,0 +1,1 @@
+"""Keras 2 by layers and keras.backend alone, for backends other than TensorFlow: Theano and CNTK."""
