@@ -43,6 +43,12 @@ def bag(ids: Tensor) -> tuple[Tensor, ...]:
     return x, head(x)
 
 
+def rows(ids: Tensor) -> tuple[Tensor, ...]:
+    """A row of a table for each step of a sequence."""
+    x = embedding(ids, 11, 6, name="table")
+    return x, head(tanh(x))
+
+
 def factors(user: Tensor, item: Tensor) -> tuple[Tensor, ...]:
     """Single ids, one per sample."""
     x = embedding(user, 9, 6) * embedding(item, 5, 6)
@@ -65,6 +71,7 @@ def cases() -> dict[str, Case]:
              for table, inputs in ((ON_VECTORS, VECTOR), (ON_SEQUENCES, SEQUENCE))
              for name, function in table.items()}
     found["embedding-bag"] = Case(record(bag, BAG))
+    found["embedding"] = Case(record(rows, BAG))
     found["embedding-of-one-id"] = Case(record(factors, PAIR))
     for name, shape in {"matmul": (5, 5), "matmul-rectangular": (4, 5)}.items():
         found[name] = Case(record(neighbours, {"matrix": Spec("TU", shape), **SEQUENCE}))

@@ -37,8 +37,11 @@ EVERY = [(framework, kind) for framework in PRINTERS for kind in KINDS if needed
 @lru_cache(maxsize=None)
 def prints(framework: str, name: str) -> bool:
     """Whether the framework's part can write an example of the parity suite."""
-    source = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.source").native_source
-    if framework.startswith("keras-"):
+    tables = environments.frameworks()[framework].recipe.layers
+    module = import_module(f"photofinish.frameworks.{PRINTERS[framework]}.source")
+    own = import_module(f"photofinish.frameworks.{tables}") if tables else module
+    source = getattr(own, "native_source", module.native_source)
+    if framework.startswith("keras-") and own is module:
         source = partial(compiled_source, framework.partition("-")[2])
     try:
         return bool(source(cases()[name].graph))
@@ -48,11 +51,11 @@ def prints(framework: str, name: str) -> bool:
         pytest.skip(f"{missing.name} is not installed")
 
 
-def with_kind(kind: str) -> list[str]:
-    """The examples that have a layer kind and, of others, only those that all frameworks surely have."""
+def with_kind(framework: str, kind: str) -> list[str]:
+    """The examples that have a layer kind and, of others, only those that the framework surely has."""
     def alone(case: Case) -> bool:
-        return all(support.of_layer(each, KINDS[other]).level != "absent" for each in PRINTERS
-                   for other in case.kinds - {kind} if needed(each, other))
+        return all(support.of_layer(framework, KINDS[other]).level != "absent"
+                   for other in case.kinds - {kind} if needed(framework, other))
     return [name for name, case in cases().items() if kind in case.kinds and alone(case)]
 
 
@@ -61,7 +64,7 @@ def test_what_is_absent_cannot_be_printed_and_what_is_there_can(framework: str, 
     found = support.of_layer(framework, KINDS[kind])
     assert found.level in support.LEVELS
     assert found.reason or found.level == "native"
-    printed = [prints(framework, name) for name in with_kind(kind)]
+    printed = [prints(framework, name) for name in with_kind(framework, kind)]
     assert printed
     assert not any(printed) if found.level == "absent" else any(printed)
 

@@ -1,7 +1,7 @@
 # /// script
 # requires-python = ">=3.6,<3.7"
 # dependencies = [
-#     "keras==2.2.4", "cntk==2.7", "numpy<1.17", "scipy<1.6", "h5py<3", "pyyaml<6", "pip<22",
+#     "keras==2.2.4", "cntk==2.7", "numpy<1.17", "h5py<3", "pyyaml<6", "pip<22",
 # ]
 # [tool.photofinish]
 # title = "Keras on CNTK"
@@ -66,7 +66,6 @@ class Contestant(BackendContestant):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        cntk.device.try_set_default_device(cntk.device.cpu())
         cntk.cntk_py.set_max_num_cputhreads(setup.threads)
         cntk.cntk_py.reset_random_seed(setup.seed)  # a fixed seed would give every dropout the same mask
 
@@ -89,9 +88,6 @@ class Contestant(BackendContestant):
         found = [gradients[each] if each in gradients else np.zeros(each.shape, np.float32) for each in weights]
         loss, *values = [results[each] for each in outputs]
         return np.asarray(loss, np.float32).reshape(()), dict(zip(self._wanted(), values)), found
-
-    def _array(self, tensor: Any) -> np.ndarray:
-        return np.array(tensor, np.float32)
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:

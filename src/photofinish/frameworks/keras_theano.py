@@ -1,7 +1,7 @@
 # /// script
 # requires-python = ">=3.6,<3.8"
 # dependencies = [
-#     "keras==2.2.4", "theano==1.0.5", "numpy<1.17", "scipy<1.6", "h5py<3", "setuptools<60",
+#     "keras==2.2.4", "theano==1.0.5", "numpy<1.17", "h5py<3", "setuptools<60",
 # ]
 # [tool.photofinish]
 # title = "Keras on Theano"
@@ -95,11 +95,10 @@ class Contestant(BackendContestant):
         found = super()._places()
         for node in self.graph.nodes:
             name = "parameter/{}.weight".format(node.name)
-            kind, place = type(node.layer), found.get(name)
-            if place is None or kind not in (layers.Conv, layers.ConvTranspose, layers.SequenceConv):
-                continue
-            if kind is layers.ConvTranspose or not is_depthwise(node.layer, self.graph.spec(node.inputs[0])):
-                count = 1 if kind is layers.SequenceConv else 2
+            layer, place = node.layer, found.get(name)
+            depthwise = isinstance(layer, layers.Conv) and is_depthwise(layer, self.graph.spec(node.inputs[0]))
+            if place and not depthwise and isinstance(layer, (layers.Conv, layers.ConvTranspose, layers.SequenceConv)):
+                count = 1 if isinstance(layer, layers.SequenceConv) else 2
                 found[name] = Place(place.variable, Turned(place.layout, count), place.row)
         return found
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.channels_last import feature_orders
 from photofinish.frameworks._common.execution import execute
@@ -13,7 +13,6 @@ from photofinish.frameworks._common.variances import SampleVariances
 from photofinish.frameworks._keras.any_backend.source import numbered
 from photofinish.frameworks._keras.base import KerasContestant
 from photofinish.frameworks._keras.variables import Model, Updater, Variable
-from photofinish.frameworks._keras.weights import Place
 from photofinish.graph import Graph
 from photofinish.optimizers import SGD, Optimizer
 

@@ -1,13 +1,12 @@
 """What Keras 2 must have otherwise on CNTK. Imports neither."""
 
-from typing import ClassVar, Optional, Sequence, Set, Tuple, Type
+from typing import ClassVar, Dict, Optional, Sequence, Set, Tuple, Type
 
 from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import native_shape
 from photofinish.frameworks._keras.any_backend import source
 from photofinish.frameworks._keras.any_backend.source import BackendModule, BackendWriter, in_lambda
-from photofinish.frameworks._keras.keras2 import Writer2
 from photofinish.frameworks._keras.source import PLAIN
 from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.graph import Graph
@@ -33,13 +32,15 @@ RULES: Rules = {
     layers.BatchNorm: lambda use: [each.replace("layers.", "", 1) for each in source.RULES[layers.BatchNorm](use)],
     layers.LSTM: lambda use: [each.replace("layers.LSTM(", "LSTM(", 1) for each in source.RULES[layers.LSTM](use)],
 }
-LOWERED = {layers.StochasticDepth: "Dropout of a one for each sample, and a product: CNTK's drops single values, whatever "
-                                   "shape Keras asks for"}
-LIMITS = {
+LOWERED: Dict[type, str] = {
+    layers.StochasticDepth: "Dropout of a one for each sample, and a product: CNTK drops single values, whatever shape "
+                            "Keras asks for",
+}
+LIMITS: Dict[type, str] = {
     layers.Conv: source.LIMITS[layers.Conv] + "; none is dilated on a CPU",
-    layers.BatchNorm: "of its own epsilon, which Keras on CNTK takes for 1e-3 in training; running averages are another "
-                      "pass over the batch, as Keras has them there, but before the weights move; none behind a Dropout, "
-                      "which that pass leaves out",
+    layers.BatchNorm: "of its own epsilon, which Keras on CNTK takes for 1e-3 in training; running averages are "
+                      "another pass over the batch, as Keras has them there, but before the weights move; none behind "
+                      "a Dropout, which that pass leaves out",
     layers.LSTM: "with one bias; with the state last that comes out, for Keras' loop on CNTK gives the last state",
 }
 
@@ -52,14 +53,16 @@ class BatchNormalization(layers.BatchNormalization):
         backend, axes = keras.backend, list(range(keras.backend.ndim(x) - 1))
         _, mean, variance = backend.normalize_batch_in_training(x, self.gamma, self.beta, axes)
         kept = self.moving_mean, self.moving_variance
-        self.add_update([backend.moving_average_update(*each, self.momentum) for each in zip(kept, (mean, variance))], x)
+        self.add_update([backend.moving_average_update(average, now, self.momentum)
+                         for average, now in zip(kept, (mean, variance))], x)
         normed, inferred = (backend.batch_normalization(x, *each, self.beta, self.gamma, epsilon=self.epsilon)
                             for each in ((mean, variance), kept))
         return backend.in_train_phase(normed, inferred, training)
 ''',
     "LSTM": '''
 class LSTM(layers.LSTM):
-    """Its states change places: the loop of Keras on CNTK gives the last one, which would be the cell's, for the output."""
+    """Its states change places: the loop of Keras on CNTK takes the last one, which would be the cell's, for what comes
+    out."""
 
     def __init__(self, units, **options):
         super().__init__(units, **options)
@@ -72,8 +75,8 @@ class LSTM(layers.LSTM):
 ''',
     "AveragesFirst": '''
 class AveragesFirst(keras.Model):
-    """Running averages of the weights that a step begins with: on CNTK they are another pass over the batch, which Keras
-    itself makes when the weights have moved."""
+    """Running averages of the weights that a step begins with: on CNTK they are another pass over the batch, which
+    Keras itself makes when the weights have moved."""
 
     def _make_train_function(self):
         made = self.train_function
@@ -97,7 +100,7 @@ class Writer(BackendWriter):
 
 
 class Module(BackendModule):
-    writes: ClassVar[Type[Writer2]] = Writer
+    writes: ClassVar[Type[BackendWriter]] = Writer
     own = HELPERS
 
     def _model(self, names: Sequence[str]) -> str:
@@ -113,7 +116,7 @@ def _refuse_averages_of_dropped(graph: Graph) -> None:
         if after and isinstance(node.layer, layers.BatchNorm):
             raise Unsupported("{}: the running averages behind a Dropout are of values that were not dropped, on CNTK"
                               .format(node.name))
-        if after or getattr(node.layer, "rate", 0):
+        if after or isinstance(node.layer, (layers.Dropout, layers.StochasticDepth)):
             dropped.update(node.outputs)
 
 
@@ -125,4 +128,4 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN) -> str:
 
 def level(kind: type, version: str) -> Tuple[str, str]:
     """What is made of a layer, and how or why not."""
-    return source.level(kind, LOWERED, LIMITS, {})
+    return source.level(kind, LOWERED, LIMITS)

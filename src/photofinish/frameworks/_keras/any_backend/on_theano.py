@@ -1,6 +1,6 @@
 """What Keras 2 must have otherwise on Theano. Imports neither."""
 
-from typing import ClassVar, Optional, Tuple, Type
+from typing import ClassVar, Dict, Optional, Tuple, Type
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import native_shape
 from photofinish.frameworks._keras.any_backend import source
 from photofinish.frameworks._keras.any_backend.source import BackendModule, BackendWriter, in_lambda
-from photofinish.frameworks._keras.keras2 import Writer2
 from photofinish.frameworks._keras.source import PLAIN
 from photofinish.frameworks._keras.use import Printed, Rules, Use
 from photofinish.graph import Graph
@@ -24,7 +23,7 @@ def _batch_norm(use: Use) -> Printed:
         epsilon = np.nextafter(epsilon, np.float32(1))  # rounded down it would be refused
     if epsilon < LEAST_EPSILON:
         raise Unsupported("{}: Theano's batch normalisation takes no epsilon below {}".format(use.name, LEAST_EPSILON))
-    given = layer.epsilon if epsilon == np.float32(layer.epsilon) else float("{:.9g}".format(epsilon))
+    given = layer.epsilon if epsilon == np.float32(layer.epsilon) else float("{:.9g}".format(float(epsilon)))
     return [use.keras("BatchNormalization", momentum=layer.momentum, epsilon=given,
                       center=None if layer.center else False,
                       scale=None if layer.scale else False).replace("layers.", "", 1)]
@@ -34,7 +33,7 @@ def _multiply(use: Use) -> Printed:
     """Theano must be told which axes are of length one."""
     if all(spec.shape == use.out.shape for spec in use.specs):
         return source.RULES[layers.Multiply](use)
-    return ["layers.Lambda(product, {})([{}])".format(native_shape(use.out), ", ".join(
+    return ["layers.Lambda(lambda xs: product(xs), {})([{}])".format(native_shape(use.out), ", ".join(
         "{%d}" % i for i in range(len(use.specs))))]
 
 
@@ -44,10 +43,12 @@ def _elu(use: Use) -> Printed:
 
 
 RULES: Rules = {**source.RULES, layers.BatchNorm: _batch_norm, layers.Multiply: _multiply, layers.Elu: _elu}
-LOWERED = {layers.Elu: "a switch in a Lambda: the gradient of T.nnet.elu, which Keras' layer is, is NaN above 88"}
-LIMITS = {
-    layers.BatchNorm: "of an epsilon of at least 1e-5; running averages are those of the batch: Keras on Theano keeps a "
-                      "variance that epsilon was added to, and divides it by n - 1 - epsilon",
+LOWERED: Dict[type, str] = {
+    layers.Elu: "a switch in a Lambda: the gradient of T.nnet.elu, which Keras' layer is, is NaN above 88",
+}
+LIMITS: Dict[type, str] = {
+    layers.BatchNorm: "of an epsilon of at least 1e-5; the running variance is the batch's: Keras on Theano adds "
+                      "epsilon to it, and divides it by n - 1 - epsilon",
     layers.Relu: "T.nnet.relu, which lets half of the gradient through where a value is exactly zero",
 }
 
@@ -82,7 +83,7 @@ class Writer(BackendWriter):
 
 
 class Module(BackendModule):
-    writes: ClassVar[Type[Writer2]] = Writer
+    writes: ClassVar[Type[BackendWriter]] = Writer
     own = HELPERS
 
 
@@ -93,4 +94,4 @@ def native_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN) -> str:
 
 def level(kind: type, version: str) -> Tuple[str, str]:
     """What is made of a layer, and how or why not."""
-    return source.level(kind, LOWERED, LIMITS, {})
+    return source.level(kind, LOWERED, LIMITS)

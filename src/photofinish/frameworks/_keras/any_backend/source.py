@@ -9,7 +9,7 @@ from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import native_axes, native_shape
 from photofinish.frameworks._common.text import call, square, write
-from photofinish.frameworks._keras import pooling
+from photofinish.frameworks._common.windows import shares
 from photofinish.frameworks._keras.depthwise import is_depthwise
 from photofinish.frameworks._keras.keras2 import HELPERS as LAYERS
 from photofinish.frameworks._keras.keras2 import MADE, Module2, Writer2
@@ -92,11 +92,11 @@ def _max_pool(use: Use) -> Printed:
 def _average_pool(use: Use) -> Printed:
     """Keras divides by the whole window, padding included; the divisors are put right at the edges."""
     _, amounts = padding(use)
-    shares = pooling.shares(use.layer, use.spec, use.out) if np.any(amounts) else ([1.0], [1.0])
+    down, across = shares(use.layer, use.spec, use.out)
     pool = use.keras("AveragePooling2D", square(use.layer.kernel), strides=square(use.layer.stride))
-    if set(shares[0] + shares[1]) == {1.0}:
+    if set(down + across) == {1.0}:
         return [*zero_padding(use, amounts), pool]
-    edges = "x * keras.backend.constant(np.outer({}, {})[..., None])".format(*shares)
+    edges = "x * keras.backend.constant(np.outer({}, {})[..., None])".format(down, across)
     return [*zero_padding(use, amounts), pool, in_lambda(edges, native_shape(use.out))]
 
 
@@ -176,8 +176,9 @@ HELPERS = {
 def binned(x, rows, columns):
     """Means of bins that may overlap, as two matrix products."""
     backend = keras.backend
-    y = backend.dot(backend.permute_dimensions(x, (0, 3, 2, 1)), backend.constant(rows))
-    y = backend.dot(backend.permute_dimensions(y, (0, 1, 3, 2)), backend.constant(columns))
+    rows, columns = (backend.constant(each, shape=each.shape) for each in (rows, columns))
+    y = backend.dot(backend.permute_dimensions(x, (0, 3, 2, 1)), rows)
+    y = backend.dot(backend.permute_dimensions(y, (0, 1, 3, 2)), columns)
     return backend.permute_dimensions(y, (0, 2, 3, 1))
 ''',
     "border": '''
@@ -198,8 +199,9 @@ class LocalResponseNorm(layers.Layer):
         backend, channels = keras.backend, keras.backend.int_shape(x)[-1]
         squares, reach = backend.square(x), (self.size - 1) // 2
         beyond = backend.zeros_like(x)
-        squares = backend.concatenate([beyond] * -(-reach // channels) + [squares] + [beyond] * -(-self.size // channels))
-        first = channels * -(-reach // channels) - reach
+        before, after = -(-reach // channels), -(-self.size // channels)  # so many times as wide as what is normalised
+        squares = backend.concatenate([beyond] * before + [squares] + [beyond] * after)
+        first = channels * before - reach
         total = sum(squares[:, :, :, first + i:first + i + channels] for i in range(self.size))
         return x * backend.exp(-self.beta * backend.log(self.bias + self.alpha / self.size * total))
 ''',
@@ -312,7 +314,7 @@ def numbered(term: Loss) -> bool:
 def _loss(term: Loss, graph: Graph) -> str:
     if isinstance(term.layer, layers.BinaryCrossEntropy):
         return "lambda labels, logits: binary_cross_entropy(labels, logits)"
-    if not numbered(term):
+    if not isinstance(term.layer, layers.SoftmaxCrossEntropy):
         raise Unsupported("the loss {} has no form in Keras 2 here".format(type(term.layer).__name__))
     return "lambda labels, logits: " + write(
         "cross_entropy", "labels", "logits", graph.spec(term.prediction).size("C"),
@@ -327,10 +329,10 @@ def _optimizer(optimizer: Optimizer) -> str:
     raise Unsupported("no Keras optimizer for {}".format(type(optimizer).__name__))
 
 
-def level(kind: type, lowered: Dict[type, str], limits: Dict[type, str], absent: Dict[type, str]) -> Tuple[str, str]:
+def level(kind: type, lowered: Dict[type, str], limits: Dict[type, str]) -> Tuple[str, str]:
     """What a backend makes of a layer, and how or why not: as all do, but for what is its own."""
-    if kind in absent or not (kind in RULES or kind in LOSSES):
-        return "absent", absent.get(kind, UNWRITTEN)
+    if kind not in RULES and kind not in LOSSES:
+        return "absent", UNWRITTEN
     if kind in lowered or kind in LOWERED:
         return "lowered", lowered.get(kind) or LOWERED[kind]
     return "native", limits.get(kind) or LIMITS.get(kind) or LOSSES.get(kind, "")
