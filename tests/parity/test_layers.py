@@ -25,7 +25,7 @@ from parity.rule import (
     prepared,
     reference,
 )
-from photofinish import support
+from photofinish import environments, support
 from photofinish.frameworks import Arrays, Unsupported
 from photofinish.optimizers import SGD, Adam, Optimizer
 from photofinish.values import Contender
@@ -104,6 +104,17 @@ UNTRIED = [pytest.param(each, marks=pytest.mark.compiled) for each in contenders
 @pytest.mark.parametrize("contender", UNTRIED, ids=lambda each: each.name)
 def test_each_layer_of_a_family_compiled(contender: Contender, name: str) -> None:
     """Of parts that no cheap mode tries layer by layer: of frameworks that always compile."""
+    agree(contender, name)
+
+
+OTHERWISE = [pytest.param(each, marks=pytest.mark.compiled) for each in contenders(cheap=False)
+             if environments.frameworks()[each.framework].recipe.layers]
+
+
+@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("contender", OTHERWISE, ids=lambda each: each.name)
+def test_each_layer_that_is_made_otherwise_compiled(contender: Contender, name: str) -> None:
+    """Of frameworks that have layers otherwise than the others of their part, and lack what families' graphs have."""
     agree(contender, name)
 
 

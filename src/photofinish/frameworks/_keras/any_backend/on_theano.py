@@ -18,13 +18,12 @@ LEAST_EPSILON = 1e-5  # of Theano's normalisation, which is cuDNN's, in float32
 
 
 def _batch_norm(use: Use) -> Printed:
-    layer, epsilon = use.layer, np.float32(use.layer.epsilon)
-    if epsilon < LEAST_EPSILON <= layer.epsilon:
-        epsilon = np.nextafter(epsilon, np.float32(1))  # rounded down it would be refused
+    layer, epsilon = use.layer, use.layer.epsilon
     if epsilon < LEAST_EPSILON:
         raise Unsupported("{}: Theano's batch normalisation takes no epsilon below {}".format(use.name, LEAST_EPSILON))
-    given = layer.epsilon if epsilon == np.float32(layer.epsilon) else float("{:.9g}".format(float(epsilon)))
-    return [use.keras("BatchNormalization", momentum=layer.momentum, epsilon=given,
+    if float(np.float32(epsilon)) < LEAST_EPSILON:  # rounded down it would be refused: float32's next number
+        epsilon = float("{:.9g}".format(float(np.nextafter(np.float32(epsilon), np.float32(1)))))
+    return [use.keras("BatchNormalization", momentum=layer.momentum, epsilon=epsilon,
                       center=None if layer.center else False,
                       scale=None if layer.scale else False).replace("layers.", "", 1)]
 

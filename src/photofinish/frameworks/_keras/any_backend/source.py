@@ -1,7 +1,7 @@
 """Keras 2 code for a graph, as text, without an operation of the backend's own: what a layer of Keras does not have is
 written in keras.backend, in a Lambda. What one backend must have otherwise stands in its own file beside this one."""
 
-from typing import Any, ClassVar, Dict, List, Optional, Tuple
+from typing import ClassVar, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from photofinish import layers
 from photofinish.frameworks import Unsupported
 from photofinish.frameworks._common.channels_last import native_axes, native_shape
 from photofinish.frameworks._common.text import call, square, write
-from photofinish.frameworks._common.windows import shares
+from photofinish.frameworks._common.windows import Amounts, shares
 from photofinish.frameworks._keras.depthwise import is_depthwise
 from photofinish.frameworks._keras.keras2 import HELPERS as LAYERS
 from photofinish.frameworks._keras.keras2 import MADE, Module2, Writer2
@@ -24,15 +24,14 @@ from photofinish.optimizers import SGD, Adam, Optimizer
 UNWRITTEN = "nobody has written it for Keras 2"
 
 
-def in_lambda(expression: str, shape: Shape, argument: str = "x") -> str:
+def in_lambda(expression: str, shape: Shape) -> str:
     """A layer of operations on `x`; Theano does not find the shape of what comes out by itself."""
-    return "layers.Lambda(lambda {}: {}, {})({{0}})".format(argument, expression, tuple(shape))
+    return "layers.Lambda(lambda x: {}, {})({{0}})".format(expression, tuple(shape))
 
 
-def _symmetric(use: Use, amounts: Any) -> bool:
+def _symmetric(use: Use, amounts: Amounts) -> bool:
     """Whether Keras' "same" means this padding on every backend: elsewhere each has a rule of its own."""
-    stride = np.ravel(use.layer.stride)
-    return set(stride) == {1} and all(first == last for first, last in amounts)
+    return set(use.layer.stride) == {1} and all(first == last for first, last in amounts)
 
 
 def _conv(use: Use) -> Printed:
