@@ -114,15 +114,16 @@ def _warned(lines: Iterable[Finding], same: bool) -> Iterator[Finding]:
     """Lines of one topic, with what is not as asked, or not the same for all where it is to be."""
     lines = list(lines)
     known = [line for line in lines if not line.found.startswith("not known")]
-    differs = len({line.found for line in known}) > 1
+    kinds = {found: [line.contender for line in known if line.found == found]
+             for found in dict.fromkeys(line.found for line in known)}
+    told = "; ".join(f"{', '.join(names)}: {found}" for found, names in kinds.items())
     for line in lines:
         if line not in known:
             yield replace(line, warning="could not be probed, so nothing vouches for it")
         elif line.expected:
             yield replace(line, warning="" if line.found == line.expected else f"the race asks for {line.expected}")
-        elif differs and same:
-            others = "; ".join(f"{other.contender}: {other.found}" for other in known if other.found != line.found)
-            yield replace(line, warning=f"{line.topic}: it differs between contenders ({others})")
+        elif len(kinds) > 1 and same:
+            yield replace(line, warning=f"{line.topic}: it differs between contenders ({told})")
         else:
             yield line
 
