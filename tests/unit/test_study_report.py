@@ -93,6 +93,17 @@ def test_the_box_answers_the_question(races: list[Settled]) -> None:
     assert answers([Settled(races[0].planned)]) == ["0 of 1 races run"]
 
 
+def test_a_row_tells_the_verdict_on_its_own_pair() -> None:
+    """Who leads beside them is undecided; the published pair is not."""
+    field = (Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.1), Runner("jax:jit", 0.05, between=0.1))
+    result = judge(race(field, of=case("resnet18"), launches=6, seed=3))
+    planned = PlannedRace("training", "resnet18", ("train",), (*PAIR, "jax:jit"))
+    (table,) = [each for each in blocks_of(document(study([Settled(planned)]), [Settled(planned, (result,))]), Table)
+                if isinstance(each, Table) and each.name == "races"]
+    row = dict(zip([column.title for column in table.columns], table.rows[0]))
+    assert (row["Verdict"], row["Faster"].text) == ("FASTER", PAIR[0])  # type: ignore[union-attr]
+
+
 def test_races_alike_are_not_said_to_differ() -> None:
     alike = [settled(*where, 1.2) for where in FASTER]
     told = " ".join(plain(each.text) for each in blocks_of(document(study(alike), alike), Paragraph)

@@ -311,7 +311,7 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
         "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
         "Regime": ("text", planned.regime), "Task": ("text", task),
         "Day": ("count", planned.day),
-        "Verdict": ("text", verdict.outcome(result) if result else NOT_YET), "Faster": ("contender", _faster(ours)),
+        "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
         "Ratio": ("ratio", ratio)}
     if published:
         agrees = _agrees(ours, planned.published)
@@ -337,6 +337,15 @@ def _pair(result: Result | None, published: Published | None) -> Verdict | None:
         return between(result, published.a, published.b)
     first = [each.contender for each in ranked(result)][:2]
     return between(result, *first) if len(first) == 2 else None
+
+
+def _word(ours: Verdict | None, result: Result | None) -> str:
+    """The verdict on the pair of the row, whoever else was in the race."""
+    if result is None:
+        return NOT_YET
+    if ours is None:
+        return verdict.outcome(result)
+    return "FASTER" if ours.verdict == "SLOWER" else ours.verdict
 
 
 def _faster(ours: Verdict | None) -> Cell:
