@@ -3,6 +3,7 @@ can run."""
 
 import importlib
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -552,3 +553,13 @@ def test_what_cannot_be_had_is_told_before_anything_is_made(gamma: None, nothing
     monkeypatch.setattr(make, "make", lambda order, listener: pytest.fail("an environment was made"))
     with pytest.raises(UsageError, match=r"Alpha 0\.9 needs Python >=3\.6,<3\.7"):
         find_entries(["gamma@1.0,alpha@0.9"], "cpu", Choice(make=True))
+
+
+def test_a_look_for_pip_leaves_setuptools_alone() -> None:
+    """Keras on CNTK asks for pip, too; PyTorch's compiler imports setuptools afterwards, which would warn."""
+    program = ("from photofinish.environments import choice\n"
+               "assert choice._is_there('pip') and not choice._is_there('cntk')\n"
+               "import setuptools, distutils\n"
+               "assert 'setuptools' in distutils.__file__, distutils.__file__")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

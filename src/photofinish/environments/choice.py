@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from ctypes.util import find_library
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def installed_version(framework: FrameworkInfo) -> str | None:
         spec = importlib.util.find_spec(framework.module) if framework.language == "python" else None
     except ImportError:
         return None
-    others = set(framework.packages) - {framework.main}
+    others = [each for each in framework.packages if each != framework.main]
     if spec is None or not all(map(_is_there, others)):
         return None
     # A folder that no package is recorded of may be what an uninstalled one left, or anybody's of that name.
@@ -290,7 +291,13 @@ def _is_there(package: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     modules = (told or "").split()
-    return not modules or any(importlib.util.find_spec(each) is not None for each in modules)
+    return not modules or any(map(_can_be_found, modules))
+
+
+def _can_be_found(module: str) -> bool:
+    """Whether an import would find it. Who looks for pip in the usual way makes setuptools withdraw its distutils from
+    this process, and whatever imports setuptools later is warned."""
+    return (PathFinder if module == "pip" else importlib.util).find_spec(module) is not None
 
 
 def _version(package: str) -> str | None:
