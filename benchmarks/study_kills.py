@@ -98,7 +98,8 @@ def main() -> int:
     parser.add_argument("--store", type=Path, help="default: a new one")
     parser.add_argument("--against", type=Path, help="a store in which nobody killed it (default: it is run again)")
     options = parser.parse_args()
-    found, draw = study.find(options.study, options.scale), random.Random(options.seed)
+    found = study_run.narrowed(study.find(options.study, options.scale), options.only)
+    draw = random.Random(options.seed)
     with TemporaryDirectory() as folder:
         store, whole = options.store or Path(folder) / "killed", options.against or Path(folder) / "whole"
         command = [sys.executable, "-m", "photofinish", "study", "run", options.study, "--quiet", "--json",

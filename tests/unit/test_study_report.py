@@ -12,7 +12,7 @@ from factories import Runner, case, race
 from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Banner, Paragraph, Shade, Table, blocks_of
+from photofinish.render.document import Banner, Note, Paragraph, Shade, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
@@ -126,6 +126,34 @@ def test_what_is_pending_or_left_out_is_said(races: list[Settled]) -> None:
     assert [each["state"] for each in as_json(study(mixed), mixed)["races"]] == [
         "done", "not yet run", "left out: no NVIDIA GPU here"]
     assert document(study(mixed), mixed).subtitle == "1 of 3 races run, 1 left out"
+
+
+def raced(races: list[Settled], *wheres: tuple[str, str, str]) -> list[Settled]:
+    """Each on that processor, that day, with that version of its first contender."""
+    told = []
+    for each, (cpu, day, version) in zip(races, wheres):
+        (result,) = each.results
+        here = replace(result.race, created=f"{day}T10:00:00+0000", versions={PAIR[0]: {"version": version}},
+                       machine={"cpu": cpu, "usable_cores": 2, "memory": 25276502016 + len(told), "gpus": []})
+        told.append(replace(each, results=(replace(result, race=here),)))
+    return told
+
+
+def test_machines_days_and_versions_are_told(races: list[Settled]) -> None:
+    """One machine is one however often it was started; races of two are not told as if of one."""
+    one = raced(races, ("EPYC", "2026-11-25", "2.13.0"), ("EPYC", "2026-11-23", "2.12.0"))
+    found = as_json(study(one), one)
+    (stay,) = found["machines"]
+    assert (stay["cpu"], stay["races"], stay["first"], stay["last"]) == ("EPYC", 2, "2026-11-23", "2026-11-25")
+    assert stay["memory"] == 24 * 2**30
+    assert found["versions"] == {PAIR[0]: {"versions": ["2.13.0", "2.12.0"], "pythons": []}}
+    assert not warnings(one)
+    assert "2 machines" in warnings(raced(races, ("EPYC", "2026-11-25", "2.13.0"), ("Xeon", "2026-11-25", "2.13.0")))[0]
+
+
+def warnings(races: list[Settled]) -> list[str]:
+    return [plain(each.text) for each in blocks_of(document(study(races), races), Note)
+            if isinstance(each, Note) and each.tone == "warning"]
 
 
 def test_what_accuracy_costs() -> None:

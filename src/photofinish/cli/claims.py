@@ -59,5 +59,6 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     found = [claims.judge(each, races(each.study), kept.observations(programs.key(each))) for each in asked]
     found = [claims.pointed(each, elsewhere(each.claim.study)) if each.word == "NOT YET RUN" else each
              for each in found]
-    present.documents([report.document(found)], chosen, full=bool(ids),
+    raced = {result.race.id: result for each in asked for row in races(each.study) for result in row.results}
+    present.documents([report.document(found, list(raced.values()))], chosen, full=bool(ids),
                       as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))

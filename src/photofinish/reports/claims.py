@@ -8,20 +8,23 @@ from typing import Any
 
 from photofinish.claims import JUDGEMENTS, Claim, Judgement
 from photofinish.render.document import Block, Column, Document, Fold, Note, Paragraph, Section, Span, Table
-from photofinish.values import to_json
+from photofinish.reports import provenance
+from photofinish.values import Result, to_json
 
 _STYLES = {"CONFIRMED": "good", "REFUTED": "bad", "OUTDATED": "bad"}
 
 
-def document(judgements: Sequence[Judgement]) -> Document:
+def document(judgements: Sequence[Judgement], races: Sequence[Result] = ()) -> Document:
+    """`races` are those that the judgements were made by."""
     counts = Counter(each.word for each in judgements)
     told = ", ".join(f"{counts[word]} {word}" for word in JUDGEMENTS if counts[word])
     blocks: list[Block] = [Paragraph((told + ".",)), _table(judgements)]
     blocks += [_sides(each) for each in judgements if each.speaking_for or each.speaking_against]
     blocks.append(Note(("A judgement follows from what is in the store: run more of a study, or the programs "
                         "(--check), and read it again.",)))
-    return Document("Claims", "what is said of frameworks, and what races on this machine say to it", "Claims", (told,),
-                    (), (Section("claims", "", tuple(blocks)),))
+    sections = (Section("claims", "", tuple(blocks)), provenance.section(races))
+    return Document("Claims", "what is said of frameworks, and what the races in the store say to it", "Claims",
+                    (told,), (), tuple(each for each in sections if each.blocks))
 
 
 def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import TIMES
-from photofinish.reports import costs, learning, verdict
+from photofinish.reports import costs, learning, provenance, verdict
 from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
@@ -58,6 +58,7 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
         sections.append(Section(group.replace(" ", "-"), group[:1].upper() + group[1:],
                                 tuple(_group(rows, study.published.get(group)))))
     sections += costs.section(study, races)
+    sections += [where] if (where := provenance.section(_results(races))).blocks else []
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
 
 
@@ -85,7 +86,7 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:
     """The documented object of `photofinish study --json`."""
     return {"study": study.name, "scale": study.scale, "title": study.title, "question": study.question,
-            "source": study.source, "costs": costs.as_json(study, races),
+            "source": study.source, "costs": costs.as_json(study, races), **provenance.as_json(_results(races)),
             "races": [_race_json(each, study.published.get(each.planned.group)) for each in races]}
 
 
@@ -100,6 +101,10 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
             "batch": planned.batch, "input": list(planned.shape) if planned.shape else None, "device": planned.device,
             "regime": planned.regime, "day": planned.day, "contenders": list(planned.contenders),
             "published": planned.published, "state": _state(settled), "results": found}
+
+
+def _results(races: Sequence[Settled]) -> list[Result]:
+    return [result for each in races for result in each.results]
 
 
 def _groups(races: Sequence[Settled]) -> list[tuple[str, list[Settled]]]:

@@ -1,0 +1,95 @@
+"""Where, when and in which versions the races of a report were run that has many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from photofinish.render.document import Block, Cell, Column, Note, Section, Table
+from photofinish.values import Result
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine is known by from race to race, its kernel and packages apart; memory in bytes."""
+
+    cpu: str
+    cores: int | None
+    memory: int | None
+    gpus: str
+    system: str
+
+
+@dataclass(frozen=True)
+class Stay:
+    """The races on one machine: how many, and the days of the first and the last."""
+
+    machine: Machine
+    races: int
+    first: str
+    last: str
+
+
+def section(results: Sequence[Result]) -> Section:
+    """Without blocks where no race is known."""
+    stays = _stays(results)
+    blocks: list[Block] = []
+    if len(stays) > 1:
+        blocks.append(Note((f"These races ran on {len(stays)} machines: what holds on one need not on another. "
+                            "Keep a store for each (--store).",), "warning"))
+    if stays:
+        columns = (Column("Processor"), Column("Cores", "count"), Column("Memory", "bytes"), Column("GPU"),
+                   Column("System"), Column("Races", "count"), Column("From"), Column("To"))
+        blocks.append(Table("machines", columns, tuple(_row(each) for each in stays)))
+    versions = _versions(results)
+    if versions:
+        blocks.append(Table("versions", (Column("Contender", "contender"), Column("Version"), Column("Python")), tuple(
+            (name, ", ".join(each["versions"]) or None, ", ".join(each["pythons"]) or None)
+            for name, each in versions.items())))
+    return Section("where", "Where, when and in which versions", tuple(blocks))
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    """The machines, each with its number of races and their days, and the versions of each contender."""
+    return {"machines": [{**asdict(each.machine), "races": each.races, "first": each.first, "last": each.last}
+                         for each in _stays(results)], "versions": _versions(results)}
+
+
+def _row(stay: Stay) -> tuple[Cell, ...]:
+    one = stay.machine
+    return (one.cpu, one.cores, one.memory, one.gpus or None, one.system or None, stay.races, stay.first, stay.last)
+
+
+def _stays(results: Sequence[Result]) -> list[Stay]:
+    days: dict[Machine, list[str]] = {}
+    for result in results:
+        if result.race.machine:
+            days.setdefault(_machine(result.race.machine), []).append(result.race.created[:10])
+    return [Stay(machine, len(each), min(each), max(each)) for machine, each in days.items()]
+
+
+def _machine(facts: dict[str, Any]) -> Machine:
+    """Memory to a whole GiB: what a kernel keeps for itself differs from start to start."""
+    memory = facts.get("memory")
+    return Machine(facts.get("cpu") or "unknown", facts.get("usable_cores"),
+                   round(memory / 2**30) * 2**30 if memory else None,
+                   ", ".join(each["name"] for each in facts.get("gpus") or ()), facts.get("system") or "")
+
+
+def _versions(results: Sequence[Result]) -> dict[str, dict[str, list[str]]]:
+    """Of each contender, every version that was raced, and in which Pythons."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for race in (result.race for result in results):
+        for name in race.contenders:
+            each = found.setdefault(name, {"versions": [], "pythons": []})
+            for kind, word in (("versions", _version(race.versions.get(name, {}))),
+                               ("pythons", race.environments.get(name, {}).get("python"))):
+                each[kind] += [word] if word and word not in each[kind] else []
+    return {name: each for name, each in found.items() if each["versions"]}
+
+
+def _version(facts: dict[str, Any]) -> str | None:
+    """With that of what it runs on, where a framework has backends."""
+    below = facts.get("backend")
+    return f"{facts['version']} on {below} {facts[below]}" if below in facts else facts.get("version")
