@@ -245,6 +245,7 @@ MUTATIONS = [
     ('"fake:steady[step=0.001]", "', '"fake:steady[step=0.001", "'), ("question = ", "question "),
     ("[races.published]", "[races.published]\nratios = 3"),
     ("[races.published]", "[races.published]\nratios.x.y.z = []"),
+    ("[races.published]", "[races.published]\nratios.digits_cnn = []"),
     ("launches = 2", "accuracy = 3"), ("launches = 2", 'accuracy.source = "me"'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnet18 = 69 } }'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }'),

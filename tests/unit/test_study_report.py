@@ -13,12 +13,12 @@ from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
 from photofinish.render.document import Banner, Note, Paragraph, Shade, Table, blocks_of
-from photofinish.render.quantities import plain
+from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
 from photofinish.stats import judge
 from photofinish.store import Store
-from photofinish.study import OUT_OF_MEMORY, Accuracy, PlannedRace, Published, Settled, Study
+from photofinish.study import OUT_OF_MEMORY, Accuracy, Elsewhere, PlannedRace, Published, Settled, Study
 from photofinish.values import Energy, Metering
 
 PAIR = ("torch:eager", "tensorflow:graph")
@@ -97,7 +97,7 @@ def test_a_row_tells_the_verdict_on_its_own_pair() -> None:
     """Who leads beside them is undecided; the published pair is not."""
     field = (Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.1), Runner("jax:jit", 0.05, between=0.1))
     result = judge(race(field, of=case("resnet18"), launches=6, seed=3))
-    planned = PlannedRace("training", "resnet18", ("train",), (*PAIR, "jax:jit"))
+    planned = PlannedRace("training", "resnet18", ("train",), (*PAIR, "jax:jit"), published=1.4)
     (table,) = [each for each in blocks_of(document(study([Settled(planned)]), [Settled(planned, (result,))]), Table)
                 if isinstance(each, Table) and each.name == "races"]
     row = dict(zip([column.title for column in table.columns], table.rows[0]))
@@ -149,6 +149,25 @@ def test_machines_days_and_versions_are_told(races: list[Settled]) -> None:
     assert found["versions"] == {PAIR[0]: {"versions": ["2.13.0", "2.12.0"], "pythons": []}}
     assert not warnings(one)
     assert "2 machines" in warnings(raced(races, ("EPYC", "2026-11-25", "2.13.0"), ("Xeon", "2026-11-25", "2.13.0")))[0]
+
+
+def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[Settled]) -> None:
+    """It is never counted as going the same way or not; without any figure the two fastest are compared."""
+    planned = replace(races[0].planned, published=None, elsewhere=Elsewhere(1.8, "4 by 2"))
+    other = replace(races[0], planned=planned)
+    row = race_row([other])
+    assert row["Published"] == f"1.80{TIMES} at 4 by 2" and "Same way" not in row
+    bare = [replace(races[2], planned=replace(races[2].planned, published=None))]
+    assert "Published" not in race_row(bare)
+    (found,) = as_json(study(bare), bare)["races"][0]["results"]
+    assert found["verdict"]["a"] == PAIR[1]  # faster on vgg16, though the published pair names it last
+    assert as_json(study([other]), [other])["races"][0]["elsewhere"] == {"figure": 1.8, "size": "4 by 2"}
+
+
+def race_row(races: list[Settled]) -> dict[str, object]:
+    (table,) = [each for each in blocks_of(document(study(races), races), Table)
+                if isinstance(each, Table) and each.name == "races"]
+    return dict(zip([column.title for column in table.columns], table.rows[0]))
 
 
 def warnings(races: list[Settled]) -> list[str]:

@@ -29,7 +29,7 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES
+from photofinish.render.quantities import TIMES, write
 from photofinish.reports import costs, learning, provenance, verdict
 from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
@@ -55,8 +55,8 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
                     tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]
     for group, rows in _groups(races):
-        sections.append(Section(group.replace(" ", "-"), group[:1].upper() + group[1:],
-                                tuple(_group(rows, study.published.get(group)))))
+        sections.append(Section(group.replace(" ", "-"), _heading(group, rows),
+                                tuple(_group(rows, _published(study, rows)))))
     sections += costs.section(study, races)
     sections += [where] if (where := provenance.section(_results(races))).blocks else []
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
@@ -85,9 +85,10 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
 
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:
     """The documented object of `photofinish study --json`."""
+    published = {group: _published(study, rows) for group, rows in _groups(races)}
     return {"study": study.name, "scale": study.scale, "title": study.title, "question": study.question,
             "source": study.source, "costs": costs.as_json(study, races), **provenance.as_json(_results(races)),
-            "races": [_race_json(each, study.published.get(each.planned.group)) for each in races]}
+            "races": [_race_json(each, published[each.planned.group]) for each in races]}
 
 
 def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
@@ -100,7 +101,8 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
     return {"key": planned.key, "group": planned.group, "model": planned.model, "tasks": list(planned.tasks),
             "batch": planned.batch, "input": list(planned.shape) if planned.shape else None, "device": planned.device,
             "regime": planned.regime, "day": planned.day, "contenders": list(planned.contenders),
-            "published": planned.published, "state": _state(settled), "results": found}
+            "published": planned.published, "elsewhere": to_json(planned.elsewhere) if planned.elsewhere else None,
+            "state": _state(settled), "results": found}
 
 
 def _results(races: Sequence[Settled]) -> list[Result]:
@@ -110,6 +112,17 @@ def _results(races: Sequence[Settled]) -> list[Result]:
 def _groups(races: Sequence[Settled]) -> list[tuple[str, list[Settled]]]:
     return [(group, [each for each in races if each.planned.group == group])
             for group in dict.fromkeys(each.planned.group for each in races)]
+
+
+def _published(study: Study, rows: Sequence[Settled]) -> Published | None:
+    """What was published of the group, if a figure of any of its races was."""
+    known = any(_figure(each.planned) is not None for each in rows)
+    return study.published.get(rows[0].planned.group) if known else None
+
+
+def _heading(group: str, rows: Sequence[Settled]) -> str:
+    """As a title, but for the name of a model."""
+    return group if any(each.planned.model == group for each in rows) else group[:1].upper() + group[1:]
 
 
 def _tasks(rows: Sequence[Settled]) -> list[str]:
@@ -142,19 +155,24 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
     tasks = _tasks(rows)
     able = [each for each in rows if not each.reason]
     for task in tasks if able else ():
-        if len(tasks) > 1:
+        told = tuple(_of_task(task, able, published))
+        if told and len(tasks) > 1:
             yield Heading(TASKS[task].capitalize())
-        yield from _map(task, able, published)
-        yield from _comes_to(task, able, published)
-        yield from _agreement(task, able, published)
-        if task == "fit":
-            yield from learning.ends([(each.planned.title, result) for each in able
-                                      if (result := _of(each, task)) is not None])
-        yield from _busy(task, able)
-        yield from _kernels(task, able)
+        yield from told
     if able:
         yield _table(tasks, able, published)
     yield from _left_out(rows)
+
+
+def _of_task(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
+    yield from _map(task, rows, published)
+    yield from _comes_to(task, rows, published)
+    yield from _agreement(task, rows, published)
+    if task == "fit":
+        yield from learning.ends([(each.planned.title, result) for each in rows
+                                  if (result := _of(each, task)) is not None])
+    yield from _busy(task, rows)
+    yield from _kernels(task, rows)
 
 
 def _left_out(races: Sequence[Settled]) -> Iterator[Block]:
@@ -223,9 +241,9 @@ def _tally(task: str, rows: Sequence[Settled], published: Published | None) -> _
 def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
     """Of each group and task, who was faster how often; where there are no two races, of the one."""
     for group, rows in _groups(races):
-        tasks, published = _tasks(rows), study.published.get(group)
+        tasks, published = _tasks(rows), _published(study, rows)
         for task in tasks:
-            where = group[:1].upper() + group[1:] + (f", {TASKS[task]}" if len(tasks) > 1 else "")
+            where = _heading(group, rows) + (f", {TASKS[task]}" if len(tasks) > 1 else "")
             found = _tally(task, rows, published)
             if found:
                 yield (f"{where}, {len(found.samples)} races: ", *_told(found), ".")
@@ -298,10 +316,11 @@ def _kernels(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
 
 
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
-    """Every race. Columns in which all are alike are left out."""
+    """Every race. Columns in which all are alike are left out, and those of published figures where there is none."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
     fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
              if len({str(row[title][1]) for row in told}) == 1]
+    fixed += [title for title in ("Published", "Same way") if all(row[title][1] is None for row in told)]
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
     return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
 
@@ -311,18 +330,23 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
     planned, result = settled.planned, _of(settled, task)
     ours = _pair(result, published)
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
-    told: dict[str, tuple[str, Cell]] = {
+    return {
         "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
         "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
         "Regime": ("text", planned.regime), "Task": ("text", task),
         "Day": ("count", planned.day),
         "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
-        "Ratio": ("ratio", ratio)}
-    if published:
-        agrees = _agrees(ours, planned.published)
-        told["Published"] = ("ratio", planned.published)
-        told["Same way"] = ("text", None if agrees is None else "yes" if agrees else "no")
-    return told
+        "Ratio": ("ratio", ratio), "Published": ("ratio", _figure(planned)),
+        "Same way": ("text", {None: None, True: "yes", False: "no"}[_agrees(ours, planned.published)])}
+
+
+def _figure(planned: PlannedRace) -> Cell:
+    """What was published of it; of another size it stands there with that size."""
+    other = planned.elsewhere
+    if planned.published is not None or other is None:
+        return planned.published
+    figure = other.figure if isinstance(other.figure, str) else write(other.figure, "ratio")
+    return f"{figure} at {other.size}"
 
 
 def _batch(planned: PlannedRace, result: Result | None) -> Cell:

@@ -55,11 +55,20 @@ ABSENT = (("day", None), ("link", None), ("profile", False))  # what races were 
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """A published figure of another size than the race's: seconds(b) / seconds(a), or words such as "out of memory"."""
+
+    figure: float | str
+    size: str
+
+
+@dataclass(frozen=True)
 class PlannedRace:
     """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it).
     `day` counts the days on which one race is run anew, None where it is run once. `published` is
-    seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None. Paths
-    of models begin at `folder`, where the file lies."""
+    seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None;
+    `elsewhere` is that of the model at another size, where there is one. Paths of models begin at `folder`, where the
+    file lies."""
 
     group: str
     model: str
@@ -85,6 +94,7 @@ class PlannedRace:
     profile: bool = False
     skip: str = field(default="", compare=False)
     published: float | str | None = field(default=None, compare=False)
+    elsewhere: Elsewhere | None = field(default=None, compare=False)
     folder: str = field(default="", compare=False)
 
     @property
@@ -96,8 +106,8 @@ class PlannedRace:
     def key(self) -> str:
         """A digest of what is run: a race that was run under it is not run again. Of a model in a file its text counts,
         too: once that is another, so is the race (what the file imports is not looked into)."""
-        told = {name: value for name, value in asdict(self).items()
-                if name not in ("skip", "published", "folder") and (name, value) not in ABSENT}
+        run = [each.name for each in fields(self) if each.compare]
+        told = {name: value for name, value in asdict(self).items() if name in run and (name, value) not in ABSENT}
         if ".py" in self.model:
             with suppress(OSError):  # that it is not there is told when it is raced
                 told["text"] = hashlib.sha256(Path(self.located.partition(":")[0]).read_bytes()).hexdigest()
@@ -323,7 +333,8 @@ class _Reading:
             settled = {**fixed, "group": merged["name"], "tasks": tasks, "model": model, "shape": shape, "batch": batch,
                        "device": device, "regime": regime, "link": link, "day": day, "folder": str(self.folder),
                        "profile": merged.get("profile", False) and not set(tasks) & set(WHOLE)}
-            yield PlannedRace(**settled, published=_printed(group, model, shape, batch), skip=told or _cannot(
+            figure, elsewhere = _printed(group, model, shape, batch, self.scale)
+            yield PlannedRace(**settled, published=figure, elsewhere=elsewhere, skip=told or _cannot(
                 names.located(model, self.folder), shape, merged.get("classes"), device))
 
     def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
@@ -364,10 +375,16 @@ def _cannot(model: str, shape: tuple[int, ...] | None, classes: int | None, devi
     return ""
 
 
-def _printed(group: dict[str, Any], model: str, shape: tuple[int, ...] | None,
-             batch: int | str | None) -> float | str | None:
-    """The published figure of a race."""
-    ratios = group.get("published", {}).get("ratios", {})
-    size = "x".join(map(str, shape)) if shape else ""
-    found = ratios.get(model, {}).get(size, {}).get(str(batch))
-    return found if isinstance(found, str) else None if found is None else float(found)
+def _printed(group: dict[str, Any], model: str, shape: tuple[int, ...] | None, batch: int | str | None,
+             scale: str) -> tuple[float | str | None, Elsewhere | None]:
+    """The published figure of a race; without one, the only one of its model. A figure whose size was not told is taken
+    for that of the study's own scale."""
+    found = group.get("published", {}).get("ratios", {}).get(model, {})
+    if not isinstance(found, dict):
+        return (None, Elsewhere(found, "a size not told")) if scale else (found, None)
+    figures = {(size, samples): figure for size, batches in found.items() for samples, figure in batches.items()}
+    at = ("x".join(map(str, shape)) if shape else "", str(batch))
+    if at in figures or len(figures) != 1:
+        return figures.get(at), None
+    ((size, samples), figure), = figures.items()
+    return None, Elsewhere(figure, f"{size} by {samples}")

@@ -177,9 +177,12 @@ def fractions(value: Any) -> dict[str, float]:
 
 
 def ratios(value: Any) -> Any:
-    """Model -> input -> batch -> a ratio, or words such as "out of memory"."""
-    rows = [batches for inputs in _tables(value) for batches in _tables(inputs)]
-    for figure in (each for batches in rows for each in _tables(batches)):
+    """Model -> input -> batch -> a ratio, or words such as "out of memory"; a model's alone, where no size was told."""
+    told = _tables(value)
+    inputs = [each for each in told if isinstance(each, dict)]
+    figures = [each for each in told if not isinstance(each, dict)]
+    figures += [each for of_input in inputs for batches in _tables(of_input) for each in _tables(batches)]
+    for figure in figures:
         if isinstance(figure, bool) or not isinstance(figure, (str, int, float)) or figure in (0, ""):
             raise ValueError(f"ratios by model, input and batch, not {figure!r}")
     return value
