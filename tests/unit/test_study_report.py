@@ -12,14 +12,14 @@ from factories import Runner, case, race
 from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Banner, Note, Paragraph, Shade, Table, blocks_of
+from photofinish.render.document import Banner, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
 from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
 from photofinish.stats import judge
 from photofinish.store import Store
 from photofinish.study import OUT_OF_MEMORY, Accuracy, Elsewhere, PlannedRace, Published, Settled, Study
-from photofinish.values import Energy, Metering
+from photofinish.values import Energy, Epoch, Metering, Training
 
 PAIR = ("torch:eager", "tensorflow:graph")
 FASTER = {("resnet18", 1): 1.3, ("resnet18", 8): 1.25, ("vgg16", 1): 0.7, ("vgg16", 8): 1.0}  # seconds of b over a's
@@ -162,6 +162,23 @@ def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[
     (found,) = as_json(study(bare), bare)["races"][0]["results"]
     assert found["verdict"]["a"] == PAIR[1]  # faster on vgg16, though the published pair names it last
     assert as_json(study([other]), [other])["races"][0]["elsewhere"] == {"figure": 1.8, "size": "4 by 2"}
+
+
+def test_what_the_first_epoch_takes_is_told() -> None:
+    """The geometric mean over launches, the pair in the order of the standings."""
+    field = (Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.1))
+    of = case("resnet18", task="epoch", training=Training("digits", "9f2c", 64, 0, 3))
+    epochs = tuple(Epoch(launch, number, 0, name, seconds * (times if number == 1 else 1), 8, 0.1, 0.5)
+                   for launch, times in ((1, 2.0), (2, 8.0)) for name, seconds in zip(PAIR, (1.0, 3.0))
+                   for number in (1, 2, 3))
+    result = judge(replace(race(field, of=of, launches=2), blocks=(), epochs=epochs))
+    planned = PlannedRace("training", "resnet18", ("epoch",), PAIR)
+    (table,) = [each for each in blocks_of(document(study([Settled(planned)]), [Settled(planned, (result,))]), Table)
+                if isinstance(each, Table) and each.name == "firsts"]
+    first, second = table.rows
+    assert (first[1], second[1]) == (Span(PAIR[0], "contender"), Span(PAIR[1], "contender"))
+    assert first[3:5] == (5.0, 1.0) and second[3:5] == (15.0, 3.0)
+    assert isinstance(first[5], Interval) and first[5].value == pytest.approx(4.0)
 
 
 def race_row(races: list[Settled]) -> dict[str, object]:

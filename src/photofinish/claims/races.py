@@ -17,7 +17,7 @@ from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL
 from photofinish.stats.verdict import ALPHA, decide, decide_apart
 from photofinish.study import Settled
-from photofinish.values import Race, Result
+from photofinish.values import Race
 
 MARGIN = 0.02  # a first epoch within this of the others is as long
 NEAR = 0.9  # of linear: the figure of Horovod for two of its three networks (arXiv 1802.05799)
@@ -65,7 +65,7 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
 def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """Whether a contender's first epoch takes longer than its later ones: t tests over launches, Holm over races."""
     name = claim.asks["contender"]
-    titled = [(_excess(result, name), each.planned.title) for each in races for result in each.results]
+    titled = [(curves.excess(result.race, name), each.planned.title) for each in races for result in each.results]
     samples = [(values, title) for values, title in titled if len(values) > 1]
     if not samples:
         return not_run(claim, races)
@@ -92,18 +92,6 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
     left = len(found) - len(same) - len(other)
     told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
-
-
-def _excess(result: Result, name: str) -> np.ndarray:
-    """log seconds of the first epoch less the mean log of later ones, of each launch."""
-    launches = curves.curves(result.race).get(name, {}) if result.race.case.training else {}
-    found = []
-    for epochs in launches.values():
-        logs = {each.number: math.log(each.seconds) for each in epochs}
-        later = [value for number, value in logs.items() if number > 1]
-        if 1 in logs and later:
-            found.append(logs[1] - sum(later) / len(later))
-    return np.array(found)
 
 
 def _with_batch(claim: Claim, races: Sequence[Settled]) -> Judgement:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean, median
 
 from photofinish.render.document import Axis, Cell, Chart, Column, Paragraph, Section, Series, Table
-from photofinish.reports.reading import contender, names, phase_seconds, without_empty
-from photofinish.stats.curves import Curves, curves
+from photofinish.reports.reading import contender, interval, names, phase_seconds, without_empty
+from photofinish.stats import paired
+from photofinish.stats.curves import Curves, curves, excess
 from photofinish.values import Epoch, Result
 
 FAR = 5.0  # times the shortest epoch
@@ -30,6 +31,23 @@ def section(result: Result) -> Section:
                    Axis("seconds per epoch", "duration")),) if series else ()
     return Section("epochs", "Epochs", (Paragraph((text,)), _table(result, found, order), _phases(found, order),
                                         _lines(found, order), *strip))
+
+
+def firsts(passes: Sequence[tuple[str, Result]]) -> Iterator[Table]:
+    """What the first epoch takes beside the later ones, of several races over epochs by their models."""
+    rows = []
+    for model, result in passes:
+        found, phases = curves(result.race), phase_seconds(result)
+        rows += [(model, contender(name), phases.get(name, {}).get("build"), *_first_and_later(found[name])[:2],
+                  interval(paired.interval(logs)))
+                 for name in names(result) if len(logs := excess(result.race, name))]
+    if rows:
+        columns = (Column("Model", "code"), Column("Contender", "contender"), Column("Build", "duration"),
+                   Column("First epoch", "duration"), Column("Later epochs", "duration"),
+                   Column("First over later", "ratio"))
+        yield Table("firsts", columns, tuple(rows), "Medians over launches, each in a fresh process: what is compiled "
+                    "at the first call is in the first epoch. The ratio is the geometric mean of launches, with its "
+                    "95 % interval.")
 
 
 def _table(result: Result, found: Curves, order: list[str]) -> Table:

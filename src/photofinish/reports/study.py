@@ -30,7 +30,7 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import TIMES, write
-from photofinish.reports import costs, learning, provenance, verdict
+from photofinish.reports import costs, epochs, learning, provenance, verdict
 from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
@@ -168,9 +168,11 @@ def _of_task(task: str, rows: Sequence[Settled], published: Published | None) ->
     yield from _map(task, rows, published)
     yield from _comes_to(task, rows, published)
     yield from _agreement(task, rows, published)
+    found = [(each.planned, result) for each in rows if (result := _of(each, task)) is not None]
+    if task == "epoch":
+        yield from epochs.firsts([(planned.model, result) for planned, result in found])
     if task == "fit":
-        yield from learning.ends([(each.planned.title, result) for each in rows
-                                  if (result := _of(each, task)) is not None])
+        yield from learning.ends([(planned.title, result) for planned, result in found])
     yield from _busy(task, rows)
     yield from _kernels(task, rows)
 

@@ -1,6 +1,10 @@
 """Whole trainings: when each contender reached the target, launch by launch."""
 
+import math
 from collections import defaultdict
+from statistics import fmean
+
+import numpy as np
 
 from photofinish.values import Epoch, Race
 
@@ -25,6 +29,15 @@ def curves(race: Race) -> Curves:
         for (launch, _), epochs in places.items():
             found[name].setdefault(launch, epochs)
     return found
+
+
+def excess(race: Race, name: str) -> np.ndarray:
+    """log seconds of a contender's first epoch less the mean log of its later ones, of each launch that has both."""
+    found = []
+    for epochs in curves(race).get(name, {}).values():
+        later = [math.log(each.seconds) for each in epochs if each.number > 1]
+        found += [math.log(each.seconds) - fmean(later) for each in epochs if each.number == 1 and later]
+    return np.array(found)
 
 
 def epochs_needed(epochs: tuple[Epoch, ...], race: Race) -> int | None:
