@@ -7,7 +7,7 @@ import pytest
 
 from photofinish import stats
 from photofinish.stats import advice, standings, verdict
-from photofinish.values import Failure, Finding, Phase, Race, Result, Verdict, WarmUp
+from photofinish.values import Failure, Finding, Phase, Race, Result, Training, Verdict, WarmUp
 from stats_races import World, least_by_chance
 
 CALM = World(launch=0.001, round=0.005, step=0.005)
@@ -108,6 +108,8 @@ def test_standing_figures() -> None:
     assert first.throughput.low < first.throughput.value < first.throughput.high
     assert first.phases == {"import": 3.0, "first_step:train (cold)": 9.0}
     assert first.memory == 50
+    over_data = replace(of, case=replace(of.case, task="epoch", training=Training("digits", "digest", 32, 0, 3)))
+    assert stats.judge(over_data).standings[0].memory == 20  # the rehearsal has no data set
     assert first.cpu_per_wall == pytest.approx(0.1 / 0.2, rel=0.02)  # 0.1 CPU seconds over two steps a block
     assert 0 < first.spread < 0.01
 

@@ -12,7 +12,7 @@ from factories import Runner, case, race
 from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Banner, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
+from photofinish.render.document import Banner, Fold, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
 from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document
@@ -179,6 +179,18 @@ def test_what_the_first_epoch_takes_is_told() -> None:
     assert (first[1], second[1]) == (Span(PAIR[0], "contender"), Span(PAIR[1], "contender"))
     assert first[3:5] == (5.0, 1.0) and second[3:5] == (15.0, 3.0)
     assert isinstance(first[5], Interval) and first[5].value == pytest.approx(4.0)
+
+
+def test_what_every_contender_took_is_folded_away(races: list[Settled]) -> None:
+    found = document(study(races), races)
+    (fold,) = [each for each in blocks_of(found, Fold) if isinstance(each, Fold)]
+    (table,) = fold.blocks
+    assert isinstance(table, Table) and len(table.rows) == 2 * len(races)
+    assert {"Model", "Contender", "Throughput /s", "Peak memory"} <= {column.title for column in table.columns}
+    for full in (True, False):
+        console = Console(file=io.StringIO(), width=100)
+        terminal.show(found, console, full)
+        assert (fold.title in console.file.getvalue()) is full  # type: ignore[attr-defined]
 
 
 def race_row(races: list[Settled]) -> dict[str, object]:

@@ -100,7 +100,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
         except api.Interrupted:
             interrupted = True
     settled = study_run.outcome(found, store)
-    present.documents([report.document(found, settled)], chosen,
+    present.documents([report.document(found, settled)], chosen, full=False,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
     if interrupted:
         click.echo(f"Stopped by hand. Go on with: photofinish study run {study}"
@@ -114,9 +114,10 @@ Examples:
   photofinish study report ./mine.toml --json""")
 @click.argument("study")
 @scale
+@click.option("--full", is_flag=True, help="Also what every contender took in every race.")
 @options.store
 @options.formats
-def show(study: str, scale: str, store: Path | None, chosen: "Choice") -> None:
+def show(study: str, scale: str, full: bool, store: Path | None, chosen: "Choice") -> None:
     """Show what the store knows of STUDY, judged anew from the raw records."""
     from photofinish import study_run
     from photofinish.cli import present
@@ -124,5 +125,5 @@ def show(study: str, scale: str, store: Path | None, chosen: "Choice") -> None:
     from photofinish.study import find
     found = find(study, scale)
     settled = study_run.outcome(found, store)
-    present.documents([report.document(found, settled)], chosen,
+    present.documents([report.document(found, settled)], chosen, full,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from photofinish.render.document import Axis, Block, Cell, Chart, Column, Fold, Section, Series, Table
 from photofinish.reports.phases import in_order, title
-from photofinish.reports.reading import contender, memory_bytes, names, of_task
+from photofinish.reports.reading import contender, memory_bytes, names, of_task, peaks_of
 from photofinish.values import Memory, Result
 
 
@@ -16,7 +16,8 @@ def section(result: Result) -> Section:
         peaks = memory_bytes(result, device)
         order = [name for name in names(result) if name in peaks]
         if order:
-            blocks += [_chart(heading, peaks, order), _table("device_memory" if device else "memory", peaks, order)]
+            blocks += [_chart(heading, peaks, order, peaks_of(result.race.case)),
+                       _table("device_memory" if device else "memory", peaks, order)]
     return Section("memory", "Memory", (*blocks, *_held(result)))
 
 
@@ -26,7 +27,7 @@ def _phases(peaks: dict[str, dict[str, int]], order: list[str]) -> list[str]:
             if each not in ("compile", "warm_up")]
 
 
-def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Chart:
+def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str], whose: str) -> Chart:
     """By how much each phase raised the peak."""
     phases = _phases(peaks, order)
     series = []
@@ -34,8 +35,8 @@ def _chart(heading: str, peaks: dict[str, dict[str, int]], order: list[str]) -> 
         highest = list(accumulate((peaks[name].get(phase, 0) for phase in phases), max))
         series += [Series(name, (float(high - before),), group=title(phase))
                    for phase, high, before in zip(phases, highest, [0, *highest]) if high > before]
-    return Chart("bars", f"{heading}, by phase", "What each phase added to the peak, with the allocator as users have "
-                 "it.", tuple(series), Axis("peak memory", "bytes"))
+    return Chart("bars", f"{heading}, by phase", f"What each phase added to the peak, {whose}.", tuple(series),
+                 Axis("peak memory", "bytes"))
 
 
 def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Table:

@@ -112,8 +112,10 @@ def of_task(phase: str, task: str) -> str:
 
 def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, int]]:
     """Contender -> phase -> peak bytes by its end. From the rehearsal, where allocators are as users have
-    them; without one, the most over launches."""
+    them; without one, and where a data set is passed over, which no rehearsal loads, the most over launches."""
+    launched = {each.contender for each in result.race.phases if each.launch != REHEARSAL and each.memory}
     rehearsed = {each.contender for each in result.race.phases if each.launch == REHEARSAL and each.memory}
+    rehearsed -= launched if result.race.case.training is not None else set()
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for phase in result.race.phases:
         label = of_task(phase.name, result.race.case.task)
@@ -121,6 +123,11 @@ def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, in
         if label and peak and (phase.launch == REHEARSAL or phase.contender not in rehearsed):
             found[phase.contender][label] = max(found[phase.contender].get(label, 0), peak)
     return dict(found)
+
+
+def peaks_of(case: Case) -> str:
+    """Where those peaks come from, in words."""
+    return "the data set included" if case.training is not None else "with the allocator as users have it"
 
 
 def certified(result: Result) -> set[str]:

@@ -30,7 +30,7 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import TIMES, write
-from photofinish.reports import costs, epochs, learning, provenance, verdict
+from photofinish.reports import costs, epochs, figures, learning, provenance, verdict
 from photofinish.reports.reading import TASKS, between, interval, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
@@ -161,6 +161,9 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield from told
     if able:
         yield _table(tasks, able, published)
+    for task in tasks:
+        yield from figures.of_all([(each.planned.model, _size(each.planned), result) for each in able
+                                   if (result := _of(each, task)) is not None])
     yield from _left_out(rows)
 
 
