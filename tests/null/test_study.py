@@ -5,12 +5,14 @@ import random
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import jsonschema
 import pytest
+import tomllib
 from benchmarks.study_kills import cells, killed, sessions
 
 from photofinish import api, models, study, study_run
@@ -342,6 +344,38 @@ def test_the_built_in_studies_can_be_planned(name: str, scale: str) -> None:
     found = study.find(name, scale)
     assert found.question.endswith("?") and found.races
     assert scale or all(each.published is not None for each in found.races if each.group in found.published)
+
+
+def described(words: str) -> list[str]:
+    """What the published schema says against a study file."""
+    checker = jsonschema.Draft202012Validator(schema("study_file"))
+    return [each.message for each in checker.iter_errors(tomllib.loads(words))]
+
+
+@pytest.mark.parametrize("name", study.builtin())
+def test_the_published_schema_describes_the_built_in_studies(name: str) -> None:
+    assert not described(study.builtin()[name].read_text())
+
+
+def test_the_published_schema_has_the_keys_that_are_read() -> None:
+    tables = {name: set(each["properties"]) for name, each in schema("study_file")["$defs"].items()
+              if "properties" in each}
+    assert tables == {
+        "study": {*study.STUDY, "accuracy", "scale"}, "study_at_a_scale": {*study.STUDY},
+        "races": {*study.GROUP, "except", "published", "scale"}, "races_at_a_scale": {*study.GROUP},
+        "exception": {*study.EXCEPT}, "published": {*study.PUBLISHED, "ratios"}, "accuracy": {*study.ACCURACY}}
+
+
+BEYOND_A_SCHEMA = ('"digits_cnm"', '"fake:steady[step=0.001", "',
+                   'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }')
+
+
+@pytest.mark.parametrize(("written", "instead"), MUTATIONS, ids=lambda each: each[:40])
+def test_the_published_schema_refuses_what_is_malformed(written: str, instead: str) -> None:
+    """All but what takes more than the shape of a file to know: the names of models, how a contender is spelled."""
+    assert not described(FILE)
+    with suppress(tomllib.TOMLDecodeError):
+        assert described(FILE.replace(written, instead, 1)) or instead in BEYOND_A_SCHEMA
 
 
 @pytest.mark.parametrize("page", ["guides/studies.md", "reference/studies.md"])

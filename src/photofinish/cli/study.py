@@ -58,6 +58,15 @@ def list_studies(as_json: bool) -> None:
         (each.name, each.question, len(each.races)) for each in found))))
 
 
+@command.command("schema", epilog="""\b
+Example:
+  photofinish study schema > study.schema.json   (then, first in a study file: #:schema ./study.schema.json)""")
+def schema() -> None:
+    """Print the JSON Schema of study files, by which editors complete keys and mark mistakes."""
+    from photofinish.reports import json as reports_json
+    click.echo(json.dumps(reports_json.schema("study_file"), indent=2))
+
+
 @command.command("run", epilog="""\b
 Examples:
   photofinish study run asu-2023 --scale small --dry-run

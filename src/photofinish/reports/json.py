@@ -38,6 +38,7 @@ from photofinish.values import (
 
 SCHEMAS = ("race", "verify", "accuracy", "largest_batch", "models", "show", "script", "study", "claims", "sweep",
            "history", "bisect", "gate", "advise", "factors", "why", "flip", "links", "stored")
+FILES = ("study_file",)  # what is read, not printed
 
 
 def text(objects: Sequence[dict[str, Any]]) -> str:
@@ -46,8 +47,8 @@ def text(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) called `name`, one of SCHEMAS. Raises KeyError."""
-    if name not in SCHEMAS:
+    """The JSON Schema (draft 2020-12) called `name`, one of SCHEMAS or FILES. Raises KeyError."""
+    if name not in SCHEMAS + FILES:
         raise KeyError(name)
     found = files("photofinish").joinpath("schema", f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(found))
