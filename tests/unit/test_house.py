@@ -53,8 +53,8 @@ def test_every_command_and_every_option_has_help_and_examples() -> None:
                                            "claims", "report", "list", "show", "submit", "env", "doctor", "selftest"]
     inner = {f"{name} {each}": command for name, group in root_command.commands.items()
              if isinstance(group, click.Group) for each, command in group.commands.items()}
-    assert list(inner) == ["study list", "study run", "study report", "env list", "env create", "env lock", "env path",
-                           "env remove"]
+    assert list(inner) == ["study list", "study run", "study report", "study schema", "env list", "env create",
+                           "env lock", "env path", "env remove"]
     for name, command in {**root_command.commands, **inner}.items():
         assert command.help, name
         assert command.epilog and f"photofinish {name}" in command.epilog, name

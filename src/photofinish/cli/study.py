@@ -58,15 +58,6 @@ def list_studies(as_json: bool) -> None:
         (each.name, each.question, len(each.races)) for each in found))))
 
 
-@command.command("schema", epilog="""\b
-Example:
-  photofinish study schema > study.schema.json   (then, first in a study file: #:schema ./study.schema.json)""")
-def schema() -> None:
-    """Print the JSON Schema of study files, by which editors complete keys and mark mistakes."""
-    from photofinish.reports import json as reports_json
-    click.echo(json.dumps(reports_json.schema("study_file"), indent=2))
-
-
 @command.command("run", epilog="""\b
 Examples:
   photofinish study run asu-2023 --scale small --dry-run
@@ -136,3 +127,12 @@ def show(study: str, scale: str, full: bool, store: Path | None, chosen: "Choice
     settled = study_run.outcome(found, store)
     present.documents([report.document(found, settled)], chosen, full,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
+
+
+@command.command("schema", epilog="""\b
+Example:
+  photofinish study schema > study.schema.json   (then, first in a study file: #:schema ./study.schema.json)""")
+def schema() -> None:
+    """Print the JSON Schema of study files, by which editors complete keys and mark mistakes."""
+    from photofinish.reports import json as reports_json
+    click.echo(json.dumps(reports_json.schema("study_file"), indent=2))
