@@ -18,8 +18,9 @@ from photofinish.graph import Graph, ModelError
 from photofinish.measure import proof
 from photofinish.measure.split import of_each_part
 from photofinish.referee import certificate
+from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
-from photofinish.referee.witness import AGREED, disagreement, runs_away
+from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner.course import Course, Entry, usable_cores
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
