@@ -202,6 +202,16 @@ def test_a_history_draws_figures_over_days_and_says_what_changed() -> None:
     assert said[0]["versions"][1]["reason"] == "no Python 3.8" and said[0]["versions"][1]["import"] is None
 
 
+def test_versions_that_came_out_on_one_day_are_drawn_at_it() -> None:
+    versions = dated("2.8.4", "2.9.3", line="tensorflow:graph")
+    assert versions[0].day == versions[1].day
+    result = judge(race(tuple(Runner(each.contender, 0.05) for each in versions)))
+    document, = history_report.documents(History(versions, (result,)))
+    chart = next(each for each in blocks_of(document, Chart) if isinstance(each, Chart))
+    assert len(chart.series[0].x) == 2 and len(set(chart.series[0].x)) == 1
+    assert told(document) and html.render([document])
+
+
 def ends(good: float, bad: float, between: float = 0.003) -> Result:
     field = (Runner(f"torch@{OLD}:eager", good, between=between), Runner(f"torch@{NEW}:eager", bad, between=between))
     return judge(race(field, launches=6))

@@ -134,8 +134,9 @@ def _title(title: str, result: Result) -> str:
 
 def _series(history: History, result: Result, line: str, read: Reading) -> Series:
     """The versions that have the figure; the intervals if all of them have one."""
-    found = sorted((each.day.toordinal(), figure) for each in history.versions if each.line == line
-                   and (standing := _standing(result, each)) and (figure := read(result, standing)))
+    found = [(each.day.toordinal(), figure) for each in history.versions if each.line == line
+             and (standing := _standing(result, each)) and (figure := read(result, standing))]
+    found.sort(key=lambda each: each[0])  # several may have come out on one day
     days, figures = [day for day, _ in found], [figure for _, figure in found]
     spans = [figure for figure in figures if figure.level != POINT]
     ends = spans if len(spans) == len(figures) else []
