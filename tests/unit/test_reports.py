@@ -69,6 +69,17 @@ def test_no_winner_is_named_where_nothing_may_be_compared() -> None:
         assert [section.name for section in shown.sections][:2] == ["verdict", "certificate"]
 
 
+@pytest.mark.parametrize("name", ["decided", "equivalent"])
+def test_the_chart_of_ratios_says_the_levels_of_its_intervals(name: str) -> None:
+    result = RESULTS[name]
+    drawn = next(each for each in blocks_of(document(result), Chart) if isinstance(each, Chart)
+                 and each.kind == "intervals")
+    leader = result.standings[0].contender
+    levels = [each.level for each in result.verdicts if leader in (each.a, each.b)]
+    assert all(f"{100 * level:.3g}" in drawn.summary for level in (min(levels), max(levels)))
+    assert ("95 %" in drawn.summary) is (levels == [0.95])
+
+
 def test_a_verdict_reads_the_same_from_both_sides() -> None:
     result = RESULTS["decided"]
     forward, backward = (between(result, *pair) for pair in

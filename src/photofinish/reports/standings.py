@@ -135,8 +135,17 @@ def _title(result: Result) -> str:
 def _ratios(result: Result, leader: str, points: tuple[Series, ...]) -> Chart:
     of = measure(result.race.case).replace("time per step", "seconds per step")
     return Chart("intervals", f"{_title(result)} relative to {leader}",
-                 "The further right, the slower; the bar is the 95 % interval, the band what counts as equal.",
+                 "The further right, the slower; the bar is the interval of its verdict"
+                 f"{_levels(result, leader, points)}, the band what counts as equal.",
                  points, Axis(f"{of} ÷ {of} of {leader}", "ratio"), marks=(1.0,), band=result.race.margin)
+
+
+def _levels(result: Result, leader: str, points: tuple[Series, ...]) -> str:
+    """How sure these are: (95 %); (98.3 to 99.2 %), since Holm's procedure may come to a level for each."""
+    verdicts = (between(result, leader, each.name) for each in points if each.low)
+    levels = [each.level for each in verdicts if each is not None]
+    ends = dict.fromkeys(f"{100 * end(levels):.3g}" for end in (min, max) if levels)
+    return f" ({' to '.join(ends)} %)" if ends else ""
 
 
 def _point(name: str, over: Interval | float) -> Series:
