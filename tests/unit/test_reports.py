@@ -20,7 +20,7 @@ from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, document
 from photofinish.reports.reading import between
 from photofinish.stats import judge
-from photofinish.values import Check, Failure, Result, Straggler
+from photofinish.values import Check, Failure, Phase, Result, Straggler
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -78,6 +78,14 @@ def test_the_chart_of_ratios_says_the_levels_of_its_intervals(name: str) -> None
     levels = [each.level for each in result.verdicts if leader in (each.a, each.b)]
     assert all(f"{100 * level:.3g}" in drawn.summary for level in (min(levels), max(levels)))
     assert ("95 %" in drawn.summary) is (levels == [0.95])
+
+
+def test_the_chart_of_phases_has_the_opening_of_the_data() -> None:
+    race = RESULTS["decided"].race
+    opened = tuple(Phase(launch.number, name, "data", 0.7, 1) for launch in race.launches for name in race.contenders)
+    section = QUESTIONS["phases"](judge(replace(race, phases=race.phases + opened)))
+    chart = next(each for each in section.blocks if isinstance(each, Chart))
+    assert [each.x for each in chart.series if each.group == "open data"] == [(0.7,)] * len(race.contenders)
 
 
 def test_a_verdict_reads_the_same_from_both_sides() -> None:

@@ -11,7 +11,7 @@ from photofinish.values import Result
 
 _ORDER = ("start", "import", "build", "weights", "data", "compile (cold)", "compile", "first_step (cold)", "first_step",
           "warm_up", "steady")
-_STACKED = ("start", "import", "build", "weights", "compile", "warm_up")
+_STACKED = ("start", "import", "build", "weights", "data", "compile", "warm_up")
 
 
 def title(phase: str) -> str:
