@@ -12,6 +12,7 @@ from photofinish.advise.goals import Goal
 from photofinish.advise.lines import Lines, lines
 from photofinish.advise_run import candidates
 from photofinish.environments import Choice, frameworks, installed
+from photofinish.render.quantities import plain
 from photofinish.reports import advise as report
 from photofinish.reports.json import schema
 from photofinish.runner.allocator import KEEP
@@ -59,6 +60,15 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert not advised(raced(0.2, 0.1, starts=(1.0, 0.86)), Goal("job", 5000)).turns  # of half a step
     first = advised(race, Goal("first-result"))
     assert first.chosen is not None and first.chosen.contender == "a"
+
+
+def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:
+    shown, doubtful = (advised(raced(0.1, step, starts=(1.0, 1.2), launches=4, launch=0.05), Goal("job", 50))
+                       for step in (0.05, 0.095))
+    assert all(each.turns for each in (shown, doubtful)) and doubtful.turns[0].high is None
+    said, open_ = (plain(tuple(report._turn(each.turns[0]))) for each in (shown, doubtful))
+    assert " to " in said and said.endswith("would be ahead.")
+    assert " or more" in open_ and open_.endswith("may be ahead.")
 
 
 def test_money_is_the_time_at_its_price() -> None:

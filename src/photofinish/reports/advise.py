@@ -132,12 +132,12 @@ def _pasted(told: Lines) -> Iterator[Block]:
 
 
 def _turn(turn: BreakEven) -> Text:
-    bounds: Text = ()
-    if turn.low is not None and turn.high is not None:
-        bounds = (" (95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), ")")
+    """Who would be ahead, or may be where the interval does not end: the steps are then not shown to differ."""
+    end: Text = (" or more",) if turn.high is None else (" to ", Quantity(turn.high, "count"))
+    bounds: Text = () if turn.low is None else (" (95 % interval ", Quantity(turn.low, "count"), *end, ")")
     where = "longer" if turn.ahead == "from" else "shorter"
     return ("In a job ", where, " than ", Quantity(turn.steps, "count"), " steps", *bounds, " ",
-            contender(turn.contender), " would be ahead.")
+            contender(turn.contender), f" {'may' if turn.high is None else 'would'} be ahead.")
 
 
 def _table(advice: Advice) -> Table:
