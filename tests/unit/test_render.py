@@ -89,6 +89,10 @@ def test_a_column_that_spans_too_much_keeps_own_units() -> None:
 
 def test_a_bound_that_excludes_one_is_never_rounded_to_it() -> None:
     assert ratio_with_interval(1.05, 1.003, 1.1) == ("1.050", "1.003", "1.100")
+    assert ratio_with_interval(1.05, 1.0003, 1.1) == ("1.0500", "1.0003", "1.1000")
+    assert ratio_with_interval(1.0, 1.0, 1.0) == ("1.000", "1.000", "1.000")
+    assert write_column([Interval(1.05, 1.003, 1.1), Interval(1.3, 1.2, 1.4)], "ratio") == [
+        "1.050\u00d7 (1.003\u20131.100)", "1.300\u00d7 (1.200\u20131.400)"]
 
 
 def test_an_interval_of_many_powers_of_ten_is_not_written_out() -> None:

@@ -17,6 +17,7 @@ _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")
 _SPEEDS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _ENERGIES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 _MINUTE = 60.0
+_MOST = 6  # decimals
 NO_TELLING = 100.0  # times that the ends of an interval are apart where it says nothing of the figure
 _POSITIVE = ("duration", "ratio", "rate")  # figures of which that can be said
 
@@ -194,16 +195,24 @@ def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -
     widths = [value.high - value.low for value in values if isinstance(value, Interval) and _shown(value, hint)]
     decimals = 2 if hint == "ratio" else _decimals(leading / size)
     if widths and not signed:  # show the interval itself with two digits or so, never more than it deserves
-        decimals = min(6, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))
+        decimals = min(_MOST, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))
+    if hint == "ratio":
+        decimals = _apart_from_one((bound for value in values if isinstance(value, Interval) and _shown(value, hint)
+                                    for bound in (value.low, value.high)), decimals)
     suffix = name if hint == "ratio" or not name or name.startswith(" ") else " " + name
     return size, suffix, decimals
 
 
 def ratio_with_interval(value: float, low: float, high: float) -> tuple[str, str, str]:
     """A ratio and its bounds with as many decimals as the interval deserves: 1.31, 1.28, 1.34."""
-    close = any(bound != 1 and abs(bound - 1) < 0.005 for bound in (low, high))  # never round a bound to 1
-    decimals = 3 if high - low < 0.02 or close else 2
+    decimals = _apart_from_one((low, high), 3 if high - low < 0.02 else 2)
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+
+
+def _apart_from_one(bounds: Iterable[float], decimals: int) -> int:
+    """So many that no bound is rounded to 1 which is not: an interval that excludes 1 does so as it is written."""
+    near = [bound for bound in bounds if bound != 1]
+    return next((more for more in range(decimals, _MOST) if all(round(bound, more) != 1 for bound in near)), _MOST)
 
 
 def shortened(name: str, longest: int) -> str:
