@@ -15,7 +15,7 @@ from photofinish.factors_run import checked, taken
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.stats import effects
-from photofinish.values import Contender, Result
+from photofinish.values import Contender, Estimate, Result
 from stats_races import World, least_by_chance, most_by_chance
 
 PLAIN, CHANGED = "fake:steady[noise=0,step=1]", "fake:steady[noise=1,step=2]"
@@ -77,6 +77,11 @@ def test_the_gap_is_divided_whole_over_what_two_differ_in() -> None:
         assert share.ratio.low < truth < share.ratio.high
     assert what.cause is not None and what.cause.factor == Factor("step", "2", "1")
     assert what.cause.predicted.low < 1.5 < what.cause.predicted.high
+
+
+def test_an_interval_that_tells_nothing_is_not_written_out() -> None:
+    assert plain(report.ratio_text(Estimate(1.05, 4e-130, 2e130))) == "1.050\u00d7 (too wide to tell anything yet)"
+    assert plain(report.ratio_text(Estimate(1.05, 1.01, 1.1))) == "1.050\u00d7 (1.010 to 1.100)"
 
 
 def test_what_no_setting_explains_is_left_as_the_rest() -> None:

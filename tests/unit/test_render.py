@@ -102,6 +102,14 @@ def test_an_interval_of_many_powers_of_ten_is_not_written_out() -> None:
     assert "(0 " in write(Interval(0.5, 0.0, 0.9), "percent")  # a share of nothing is a share
 
 
+def test_an_interval_of_many_powers_of_ten_leaves_the_others_of_a_chart_their_room() -> None:
+    rows = (Series("wild", (1.05,), low=(4e-130,), high=(2e130,)), Series("tame", (1.2,), low=(1.1,), high=(1.3,)))
+    chart = Chart("intervals", "Ratios", "Of two.", rows, Axis("ratio", "ratio"), marks=(1.0,))
+    wild, tame = sketches.sketch(chart, 80)
+    assert "\u251c" not in wild and "\u251c" in tame and "\u2524" in tame and len(tame) <= 80
+    assert len(charts.svg(chart, {})) < 10_000 and "1.20" in charts.svg(chart, {})
+
+
 @given(st.floats(1e-9, 1e9))
 def test_durations_stay_within_their_units(seconds: float) -> None:
     text = duration(seconds)

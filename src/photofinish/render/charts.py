@@ -13,7 +13,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 
 from photofinish.render.document import Axis, Chart, Series
-from photofinish.render.quantities import DASH, duration, ratio_with_interval, shortened, write_column
+from photofinish.render.quantities import DASH, drawable, duration, ratio_with_interval, shortened, write_column
 
 WIDTH = 880
 _ROW = 30
@@ -41,7 +41,7 @@ def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
 
 
 def _styled(chart: Chart, colours: Mapping[str, str]) -> altair.LayerChart:
-    series = tuple(replace(each, name=shortened(each.name, _LONGEST)) for each in chart.series if each.x)
+    series = tuple(replace(each, name=shortened(each.name, _LONGEST)) for each in drawable(chart))
     drawn = _DRAWN[chart.kind](chart, series, {shortened(name, _LONGEST): colour for name, colour in colours.items()})
     return drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
                            view=altair.ViewConfig(stroke="transparent")).configure_axis(

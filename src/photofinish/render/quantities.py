@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 
-from photofinish.render.document import Cell, Interval, Quantity, Span, Text
+from photofinish.render.document import Cell, Chart, Interval, Quantity, Series, Span, Text
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 DASH = "\N{EN DASH}"
@@ -167,6 +168,13 @@ def _own_units(value: Interval, hint: str) -> str:
 def tells(low: float, high: float) -> bool:
     """Whether the interval of a positive figure says anything: two launches may give one of many powers of ten."""
     return high <= NO_TELLING * low
+
+
+def drawable(chart: Chart) -> tuple[Series, ...]:
+    """What is to be drawn: the series that have a figure; an interval that says nothing of it would leave the others no
+    room."""
+    return tuple(each if chart.kind != "intervals" or not each.low or tells(each.low[0], each.high[0])
+                 else replace(each, low=(), high=()) for each in chart.series if each.x)
 
 
 def _shown(value: Interval, hint: str) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from photofinish.render.document import Axis, Chart, Interval, Series
-from photofinish.render.quantities import shares, shortened, write, write_column
+from photofinish.render.quantities import drawable, shares, shortened, write, write_column
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _FILLS = "█▓▒░▚═·:"
@@ -15,7 +15,7 @@ _NARROWEST = 16
 
 def sketch(chart: Chart, width: int = 80) -> list[str]:
     """The chart in lines of at most `width` characters; long names lose their middle."""
-    series = tuple(each for each in chart.series if each.x)
+    series = drawable(chart)
     return _SKETCHES[chart.kind](chart, series, width) if series else []
 
 

@@ -33,7 +33,7 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES
+from photofinish.render.quantities import TIMES, tells
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
@@ -134,7 +134,8 @@ def ratio_text(ratio: Estimate) -> Text:
     """A ratio in a sentence, with its interval."""
     if not ratio.level:
         return Span(f"{ratio.value:.3g}{TIMES}", "strong"), " (one launch)"
-    return (Span(f"{ratio.value:.3f}{TIMES}", "strong"), f" ({ratio.low:.3f} to {ratio.high:.3f})")
+    span = f"{ratio.low:.3f} to {ratio.high:.3f}" if tells(ratio.low, ratio.high) else "too wide to tell anything yet"
+    return (Span(f"{ratio.value:.3f}{TIMES}", "strong"), f" ({span})")
 
 
 def told(level: str | None) -> str:

@@ -17,7 +17,6 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import tells
 from photofinish.reports.reading import (
     between,
     certified,
@@ -149,9 +148,9 @@ def _levels(result: Result, leader: str, points: tuple[Series, ...]) -> str:
 
 
 def _point(name: str, over: Interval | float) -> Series:
-    if isinstance(over, Interval) and tells(over.low, over.high):
+    if isinstance(over, Interval):
         return Series(name, (over.value,), low=(over.low,), high=(over.high,))
-    return Series(name, (over.value if isinstance(over, Interval) else over,))
+    return Series(name, (over,))
 
 
 def pairs(result: Result) -> Table:
