@@ -136,4 +136,4 @@ def test_the_report_says_what_is_predicted_and_its_json_conforms() -> None:
     assert "BREAK-EVEN" in words and "PREDICTION" in words and "300 Mbit/s" in words and "links of 100 Mbit/s" in words
     assert "photofinish" in html.render(sweep.documents()).lower()
     assert len(sweep.to_pandas()) == 3 * len(RATES)
-    assert _FORMATS["csv"](sweep.documents()).startswith("Race,Contender,Link,")
+    assert _FORMATS["csv"](sweep.documents()).startswith("Race,Contender,Link (bit/s),")

@@ -13,7 +13,18 @@ import factories
 from photofinish.cli import listing, show
 from photofinish.models import find
 from photofinish.outcome import Outcome
-from photofinish.render.document import Banner, Calculator, Chart, Document, Job, Note, Table, blocks_of
+from photofinish.render.document import (
+    Banner,
+    Block,
+    Calculator,
+    Chart,
+    Document,
+    Job,
+    Note,
+    Paragraph,
+    Table,
+    blocks_of,
+)
 from photofinish.render.quantities import plain
 from photofinish.reports import certificate, frame, total_time, verdict
 from photofinish.reports import json as reports_json
@@ -33,6 +44,10 @@ def result(request: pytest.FixtureRequest) -> Result:
 
 def sentence(name: str) -> str:
     return plain(verdict.sentence(RESULTS[name]))
+
+
+def plain_of(blocks: tuple[Block, ...]) -> str:
+    return " ".join(plain(each.text) for each in blocks if isinstance(each, Paragraph))
 
 
 def tables(of: Document, name: str) -> list[Table]:
@@ -86,6 +101,19 @@ def test_the_chart_of_phases_has_the_opening_of_the_data() -> None:
     section = QUESTIONS["phases"](judge(replace(race, phases=race.phases + opened)))
     chart = next(each for each in section.blocks if isinstance(each, Chart))
     assert [each.x for each in chart.series if each.group == "open data"] == [(0.7,)] * len(race.contenders)
+
+
+def test_who_runs_alone_overtakes_nobody() -> None:
+    shown = plain_of(QUESTIONS["total-time"](RESULTS["alone"]).blocks)
+    assert "ready first" not in shown and "ready first" in plain_of(QUESTIONS["total-time"](RESULTS["placebo"]).blocks)
+
+
+def test_several_that_differ_are_told_of_in_the_plural() -> None:
+    race = RESULTS["decided"].race
+    odd = tuple(replace(each, passed=False, differences=(("layers", "53", "54"),)) if number < 2 else each
+                for number, each in enumerate(race.certificates))
+    assert "torch:compile and torch:eager compute something else" in plain(verdict.sentence(judge(
+        replace(race, certificates=odd))))
 
 
 def test_a_verdict_reads_the_same_from_both_sides() -> None:

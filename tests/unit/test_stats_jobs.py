@@ -52,6 +52,11 @@ def test_who_compiles_longer_and_steps_no_faster_never_breaks_even() -> None:
     assert of_b(race(0.1, 0.2, first=(0.1, 30.0))) == BreakEven("b", "a", False, "never")
 
 
+def test_with_equal_steps_whoever_starts_sooner_is_always_ahead() -> None:
+    sooner, later = break_evens(race(0.1, 0.1, first=(4.0, 5.0)))
+    assert (sooner.ahead, sooner.steps) == ("always", None) and later.ahead == "never"
+
+
 def test_never_tells_from_when_on_it_is_not_ruled_out() -> None:
     noise = World(launch=0.05, round=0.0, step=0.0)
     found = of_b(race(0.1, 0.1005, first=(0.1, 30.0), world=noise, seed=2))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from photofinish.render.document import Cell, Column, Document, Interval, Span, Table, blocks_of
 
 _UNITS = {"duration": " (s)", "difference": " (s)", "bytes": " (B)", "energy": " (J)", "rate": " (/s)",
-          "percent": " (fraction)", "accuracy": " (fraction)"}
+          "speed": " (bit/s)", "percent": " (fraction)", "accuracy": " (fraction)"}
 
 
 def tables(document: Document) -> dict[str, str]:

@@ -48,7 +48,7 @@ def section(result: Result) -> Section:
         return Section("total-time", "", ())
     turns = [_bounded(result, turn) for turn in overtakings(jobs, lambda a, b: _is_faster(result, a, b))]
     case, many = result.race.case, _many(result)
-    blocks: list[Block] = [Paragraph(_story(jobs, turns, many))]
+    blocks: list[Block] = [Paragraph(_story(jobs, turns, many))] if len(jobs) > 1 else []
     if case.training is None:
         steps = _round(10 * turns[-1].steps if turns else 1000)
         blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit))

@@ -116,7 +116,7 @@ def _not_comparable(result: Result) -> Text:
     others = [each.contender for each in result.race.certificates if each.differences]
     if others:
         return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in others]),
-                " computes something else: the certificate says how it differs.")
+                f" compute{'s' if len(others) == 1 else ''} something else: the certificate says how.")
     wrong = [each.contender for each in result.race.certificates if not each.passed]
     if wrong:
         return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in wrong]),

@@ -75,7 +75,8 @@ def break_evens(race: Race, cold: bool = False) -> tuple[BreakEven, ...]:
 
 def _break_even(a: str, b: str, cold: bool, fixed: np.ndarray, step: np.ndarray) -> BreakEven:
     """`fixed` and `step` are those of a less those of b, launch by launch."""
-    later, longer = np.mean(fixed) > 0, np.mean(step) >= 0
+    later = np.mean(fixed) > 0
+    longer = np.mean(step) >= 0 if later else np.mean(step) > 0  # equal steps leave it to the start
     ahead = {(True, False): "from", (False, False): "always", (True, True): "never", (False, True): "until"}[
         bool(later), bool(longer)]
     low, high = fieller(fixed, step) if len(fixed) > 1 else (None, None)
