@@ -18,7 +18,8 @@ from photofinish.reports.json import schema
 from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
-from photofinish.values import Certificate, Phase, Race, WarmUp
+from photofinish.stats.energy import consumption
+from photofinish.values import Certificate, Energy, Metering, Phase, Race, WarmUp
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -69,6 +70,15 @@ def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:
     said, open_ = (plain(tuple(report._turn(each.turns[0]))) for each in (shown, doubtful))
     assert " to " in said and said.endswith("would be ahead.")
     assert " or more" in open_ and open_.endswith("may be ahead.")
+
+
+def test_energy_is_what_the_report_says_also_of_an_anchor_that_ran_twice() -> None:
+    runs = tuple(Energy(launch, name, "train", {"package": joules}, 2.0, 10) for launch in range(1, 9)
+                 for name, joules in (("a", 80.0), ("a", 160.0), ("b", 200.0)))
+    race = replace(raced(0.1, 0.2), energies=runs, metering=Metering(idle={"package": 1.0}))
+    found = {each.contender: each.cost.value for each in advised(race, Goal("energy")).options}
+    assert found == {"a": pytest.approx(1.5), "b": pytest.approx(2.5)}
+    assert found == {each.contender: pytest.approx(each.joules.value) for each in consumption(race)}
 
 
 def test_money_is_the_time_at_its_price() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from photofinish.referee.tolerance import APPROXIMATED
-from photofinish.stats import jobs, paired, tails
+from photofinish.stats import energy, jobs, paired, tails
 from photofinish.stats.standings import REHEARSAL
 from photofinish.values import Contender, Race, Result
 
@@ -129,12 +129,7 @@ def _memory(race: Race, goal: Goal) -> Costs:
 
 
 def _energy(race: Race, goal: Goal) -> Costs:
-    found: Costs = {}
-    for each in race.energies:
-        if each.task == race.case.task:
-            units = each.steps * race.case.batch * race.case.units
-            found.setdefault(each.contender, {})[each.launch] = sum(each.joules.values()) / units
-    return found
+    return energy.per_unit(race)
 
 
 GOALS: dict[str, Kind] = {

@@ -13,11 +13,22 @@ def consumption(race: Race) -> tuple[Consumption, ...]:
     """Of every contender whose energy was measured in the race's task, in the order of the race."""
     if race.metering is None:
         return ()
-    runs: dict[str, dict[int, list[Energy]]] = {name: defaultdict(list) for name in race.contenders}
+    return tuple(_consumption(name, found, race, race.metering.idle) for name, found in _runs(race).items() if found)
+
+
+def per_unit(race: Race) -> dict[str, dict[int, float]]:
+    """Contender -> launch -> joules for each unit of throughput."""
+    return {name: {launch: sum(sum(each.joules.values()) for each in runs) / sum(_units(each, race) for each in runs)
+                   for launch, runs in launches.items()} for name, launches in _runs(race).items()}
+
+
+def _runs(race: Race) -> dict[str, dict[int, list[Energy]]]:
+    """Contender -> launch -> the runs that count: several of an anchor, which runs in every group."""
+    found: dict[str, dict[int, list[Energy]]] = {name: defaultdict(list) for name in race.contenders}
     for each in race.energies:
         if each.task == race.case.task and _counts(each):
-            runs[each.contender][each.launch].append(each)
-    return tuple(_consumption(name, found, race, race.metering.idle) for name, found in runs.items() if found)
+            found[each.contender][each.launch].append(each)
+    return found
 
 
 def _counts(run: Energy) -> bool:
