@@ -103,6 +103,14 @@ def test_the_chart_of_phases_has_the_opening_of_the_data() -> None:
     assert [each.x for each in chart.series if each.group == "open data"] == [(0.7,)] * len(race.contenders)
 
 
+def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
+    section = QUESTIONS["standings"](RESULTS["nobody"])
+    (table,) = (each for each in section.blocks if isinstance(each, Table))
+    assert section.title == "Standings" and not table.caption
+    (once,) = (each for each in QUESTIONS["standings"](RESULTS["one_launch"]).blocks[:1] if isinstance(each, Table))
+    assert "Scatter" not in once.caption
+
+
 def test_who_runs_alone_overtakes_nobody() -> None:
     shown = plain_of(QUESTIONS["total-time"](RESULTS["alone"]).blocks)
     assert "ready first" not in shown and "ready first" in plain_of(QUESTIONS["total-time"](RESULTS["placebo"]).blocks)

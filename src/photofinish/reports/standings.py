@@ -34,7 +34,7 @@ from photofinish.values import Contender, Result, Standing, Verdict
 
 def section(result: Result) -> Section:
     ranking = ranked(result)
-    title = "Standings" if result.comparable else "Times, which must not be compared"
+    title = "Standings" if result.comparable or not timed(result) else "Times, which must not be compared"
     blocks: list[Block] = [table(result)] if result.standings else []
     blocks += [Note(each) for each in (_grouping(result), _alternating(result)) if each]
     if len(ranking) > 1:
@@ -83,8 +83,9 @@ def table(result: Result) -> Table:
     caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
     scattering = measure(result.race.case).replace("time per step", "step time")
-    caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
-    return without_empty(Table("standings", columns, rows, caption))
+    if any(each.spread is not None for each in result.standings):
+        caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
+    return without_empty(Table("standings", columns, rows, caption.rstrip()))
 
 
 def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:
