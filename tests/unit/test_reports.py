@@ -28,10 +28,10 @@ from photofinish.render.document import (
 from photofinish.render.quantities import plain
 from photofinish.reports import certificate, frame, total_time, verdict
 from photofinish.reports import json as reports_json
-from photofinish.reports.race import BRIEF, QUESTIONS, document
-from photofinish.reports.reading import between
+from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
+from photofinish.reports.reading import between, measure
 from photofinish.stats import judge
-from photofinish.values import Check, Failure, Phase, Result, Straggler
+from photofinish.values import Check, Failure, Phase, Result, Straggler, Training
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -109,6 +109,12 @@ def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
     assert section.title == "Standings" and not table.caption
     (once,) = (each for each in QUESTIONS["standings"](RESULTS["one_launch"]).blocks[:1] if isinstance(each, Table))
     assert "Scatter" not in once.caption
+
+
+@pytest.mark.parametrize(("epochs", "said"), [(1, "1 epoch"), (3, "3 epochs")])
+def test_one_of_a_thing_is_told_in_the_singular(epochs: int, said: str) -> None:
+    fit = factories.case(task="fit", training=Training("digits", "digest", 1438, 359, epochs))
+    assert measure(fit) == f"time of {said}" and describe(fit).startswith(f"digits, {said}, batch 8")
 
 
 def test_who_runs_alone_overtakes_nobody() -> None:

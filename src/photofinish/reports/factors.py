@@ -37,7 +37,7 @@ from photofinish.render.quantities import TIMES, tells
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender, interval, listed
+from photofinish.reports.reading import TASKS, attributed, contender, counted, interval, listed
 from photofinish.stats import effects
 from photofinish.stats.paired import estimate_step
 from photofinish.values import Estimate
@@ -55,8 +55,9 @@ def document(found: Findings, brief: bool = False) -> Document:
     warnings = [Note(each, "warning") for result in found.results for each in attributed(result, result.warnings)]
     if warnings:
         ids = " and ".join(each.race.id for each in found.results)
-        blocks.append(Note((f"{len(warnings)} warnings on these figures: photofinish report {ids}",), "warning")
-                      if brief else Fold(f"{len(warnings)} warnings on these figures", tuple(warnings)))
+        title = f"{counted(len(warnings), 'warning')} on these figures"
+        blocks.append(Note((f"{title}: photofinish report {ids}",), "warning") if brief
+                      else Fold(title, tuple(warnings)))
     blocks += [Note((contender(name), f" has no figures that count: {reason}."), "warning")
                for name, reason in found.missing.items()]
     together = [each for each in found.effects if len(each.alike[0]) == 2 and (each.shown or not brief)]

@@ -27,7 +27,7 @@ from photofinish.render.document import (
 )
 from photofinish.reports import failures, race
 from photofinish.reports.json import estimated
-from photofinish.reports.reading import TASKS, attributed, contender, listed
+from photofinish.reports.reading import TASKS, attributed, contender, counted, listed
 from photofinish.stats.regression import OPEN as UNDECIDED
 from photofinish.stats.regression import SLOWER, WITHIN
 
@@ -161,5 +161,6 @@ def _changes(gate: Gate) -> Iterator[Fold]:
     pairs = {(each.baseline, each.candidate): each for each in gate.checks if each.changed}
     for check in pairs.values():
         columns = (Column("Package"), Column("Baseline"), Column("Candidate"))
-        yield Fold(f"{len(check.changed)} packages are not the same for {check.candidate}",
+        verb = "is" if len(check.changed) == 1 else "are"
+        yield Fold(f"{counted(len(check.changed), 'package')} {verb} not the same for {check.candidate}",
                    (Table("changed", columns, check.changed),))

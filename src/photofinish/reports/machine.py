@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from photofinish.render.document import Block, Code, Column, Facts, Fold, Heading, Section, Table
-from photofinish.reports.reading import contender
+from photofinish.reports.reading import contender, counted
 from photofinish.values import Result
 
 _SHORT = 24  # characters of a cell in the table of versions
@@ -54,7 +54,7 @@ def _environments(environments: dict[str, dict[str, Any]]) -> list[Fold]:
     for names in shared.values():
         each = environments[names[0]]
         kind = {"given": "an environment of the user's", "made": "made for it"}.get(each["origin"], each["origin"])
-        title = f"{', '.join(names)}: {kind}, Python {each['python']}, {len(each['packages'])} packages"
+        title = f"{', '.join(names)}: {kind}, Python {each['python']}, {counted(len(each['packages']), 'package')}"
         folds.append(Fold(title, (Facts(tuple(each["packages"].items())),)))
     return folds
 

@@ -28,7 +28,7 @@ from photofinish.reports import (
     verdict,
     warm_up,
 )
-from photofinish.reports.reading import TASKS, names, queries
+from photofinish.reports.reading import TASKS, counted, names, queries
 from photofinish.values import Case, Result
 
 QUESTIONS: dict[str, Callable[[Result], Section]] = {
@@ -78,8 +78,8 @@ def document(result: Result, questions: Sequence[str] | None = None) -> Document
 def describe(case: Case) -> str:
     """The case in one line: batch, shape, precision, device, threads, regime."""
     size = f" of {TIMES.join(map(str, case.shape))}" if case.shape else ""
-    threads = f", {case.threads} thread{'s' if case.threads != 1 else ''}" if case.device == "cpu" else ""
-    data = f"{case.training.data}, {case.training.epochs} epochs, " if case.training else ""
+    threads = f", {counted(case.threads, 'thread')}" if case.device == "cpu" else ""
+    data = f"{case.training.data}, {counted(case.training.epochs, 'epoch')}, " if case.training else ""
     data += f"{queries(case.load)}, " if case.load else ""
     link = f", links of {case.link}" if case.link else f", on {' and '.join(case.hosts)}" if case.hosts else ""
     return f"{data}batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}{link}"

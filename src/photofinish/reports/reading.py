@@ -26,14 +26,20 @@ def measure(case: Case) -> str:
     if case.task == "epoch":
         return "time per epoch"
     target = case.training.target
-    return f"time of {case.training.epochs} epochs" if target is None else f"time to {write(target, 'percent')}"
+    return f"time to {write(target, 'percent')}" if target is not None \
+        else f"time of {counted(case.training.epochs, 'epoch')}"
 
 
 def queries(load: Load) -> str:
     """20 queries /s at random moments; queries of 4 clients."""
     if load.rate is not None:
         return f"{load.rate:g} queries /s at random moments"
-    return f"queries of {load.clients} client{'s' if load.clients != 1 else ''}"
+    return f"queries of {counted(load.clients or 0, 'client')}"
+
+
+def counted(number: int, thing: str) -> str:
+    """1 epoch; 3 epochs."""
+    return f"{number:,} {thing}{'s' if number != 1 else ''}"
 
 
 def timed(result: Result) -> list[Standing]:

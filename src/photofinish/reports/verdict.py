@@ -13,6 +13,7 @@ from photofinish.reports.reading import (
     certified,
     compressed,
     contender,
+    counted,
     divided,
     formats,
     listed,
@@ -190,7 +191,7 @@ def _deed(result: Result, count: int = 1) -> str:
     verb = _VERBS.get(case.task, ("runs", "run"))[count - 1]
     if case.training is None or case.task == "epoch":
         return f"{verb} {case.model}"
-    end = f"for {case.training.epochs} epochs" if case.training.target is None \
+    end = f"for {counted(case.training.epochs, 'epoch')}" if case.training.target is None \
         else f"to {write(case.training.target, 'percent')}"
     return f"{verb} {case.model} {end}"
 
