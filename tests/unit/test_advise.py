@@ -81,6 +81,12 @@ def test_energy_is_what_the_report_says_also_of_an_anchor_that_ran_twice() -> No
     assert found == {each.contender: pytest.approx(each.joules.value) for each in consumption(race)}
 
 
+def test_a_counter_that_stands_still_has_measured_nothing() -> None:
+    runs = tuple(Energy(launch, name, "train", {"package": 0.0}, 2.0, 10) for launch in range(1, 9) for name in "ab")
+    found = advised(replace(raced(0.1, 0.2), energies=runs, metering=Metering(idle={"package": 0.0})), Goal("energy"))
+    assert not found.options and all("was not measured" in each for each in found.barred.values())
+
+
 def test_money_is_the_time_at_its_price() -> None:
     found = report.as_json(advised(raced(0.1, 0.2, starts=(1.0, 1.0)), Goal("job", 1000, per_hour=36.0)))
     assert found["options"][0]["money"] == pytest.approx(found["options"][0]["cost"]["value"] / 100)

@@ -57,8 +57,10 @@ class Kind:
 
 
 def costs(race: Race, goal: Goal) -> Costs:
-    """Of every contender of which they were measured, launch by launch."""
-    return {name: found for name, found in GOALS[goal.name].cost(race, goal).items() if found}
+    """Of every contender of which they were measured, launch by launch. What costs nothing was not: counters of some
+    virtual machines stand still."""
+    return {name: found for name, found in GOALS[goal.name].cost(race, goal).items()
+            if found and min(found.values()) > 0}
 
 
 def barred(result: Result, goal: Goal) -> dict[str, str]:
