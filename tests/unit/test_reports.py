@@ -26,7 +26,7 @@ from photofinish.render.document import (
     blocks_of,
 )
 from photofinish.render.quantities import plain
-from photofinish.reports import certificate, frame, total_time, verdict
+from photofinish.reports import certificate, frame, sweep, total_time, verdict
 from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
 from photofinish.reports.reading import between, measure
@@ -115,6 +115,26 @@ def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
 def test_one_of_a_thing_is_told_in_the_singular(epochs: int, said: str) -> None:
     fit = factories.case(task="fit", training=Training("digits", "digest", 1438, 359, epochs))
     assert measure(fit) == f"time of {said}" and describe(fit).startswith(f"digits, {said}, batch 8")
+
+
+def swept(*batches: int, **changes: object) -> list[Result]:
+    return [judge(replace(factories.race(factories.FIELD[:2], of=factories.case(batch=each)), **changes))
+            for each in batches]
+
+
+def test_a_batch_at_which_nobody_fits_leaves_a_sweep_comparable() -> None:
+    full = tuple(Failure(each.name, "out of memory", "", 1, "compile:train") for each in factories.FIELD[:2])
+    results = [*swept(8, 16), *swept(32, failures=full, blocks=())]
+    (told,) = blocks_of(sweep.document(results), Banner)
+    assert isinstance(told, Banner) and told.label == "BEST BATCH" and "gets furthest" in plain(told.text)
+    assert sweep.as_json(results)["comparable"]
+
+
+def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
+    results = [*swept(8), *swept(16, certificates=())]
+    (told,) = blocks_of(sweep.document(results), Banner)
+    assert isinstance(told, Banner) and told.label == "NOT COMPARABLE" and "No winner is named" in plain(told.text)
+    assert not sweep.as_json(results)["comparable"]
 
 
 def test_who_runs_alone_overtakes_nobody() -> None:

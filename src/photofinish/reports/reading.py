@@ -47,6 +47,11 @@ def timed(result: Result) -> list[Standing]:
     return [each for each in result.standings if each.time is not None]
 
 
+def unproven(results: Iterable[Result]) -> Result | None:
+    """The first in which something was timed that must not be compared; a race that none finished is no such one."""
+    return next((each for each in results if timed(each) and not each.comparable), None)
+
+
 def ranked(result: Result) -> list[Standing]:
     """The contenders with a place, the first first; none where nothing may be compared."""
     return [each for each in timed(result) if each.place is not None and result.comparable]

@@ -29,7 +29,16 @@ from photofinish.render.quantities import write
 from photofinish.reports import audit, certificate, energy, failures, machine, scaling, verdict
 from photofinish.reports.json import consumed, estimated, finite, scaled
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, between, contender, interval, ranked, without_empty
+from photofinish.reports.reading import (
+    TASKS,
+    between,
+    contender,
+    interval,
+    ranked,
+    timed,
+    unproven,
+    without_empty,
+)
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import weak_scalings
@@ -62,7 +71,7 @@ def document(results: Sequence[Result], bound: float | None = None, share: float
 def _headline(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Section:
     """The most that can be had, under the bound if there is one, and from where on larger batches hardly pay."""
     label, tone = ("NOTHING TIMED", "bad") if not any(each.timed for each in found) else \
-        ("NOT COMPARABLE", "bad") if not all(each.comparable for each in results) else \
+        ("NOT COMPARABLE", "bad") if unproven(results) else \
         ("NO BATCH", "open") if bound is not None and not any(each.best for each in found) else ("BEST BATCH", "good")
     details = tuple(_told(each) for each in found if each.knee is not None)
     return Section("sweep", "", (Banner(tone, label, _sentence(results, found, bound, share), details),))
@@ -73,6 +82,8 @@ def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | 
     choices = [(each, point) for each in found if (point := _chosen(each, bound)) is not None]
     if not any(each.timed for each in found):
         return ("No contender could be timed at any batch.",)
+    if (barred := unproven(results)) is not None:
+        return verdict.sentence(barred)
     lead = () if bound is None else (f"With {write(share, 'percent')} of the steps within ",
                                      Quantity(bound, "duration"), ", ")
     if not choices:
@@ -312,7 +323,7 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "model": case.model, "digest": case.digest, "task": case.task, "unit": case.unit, "regime": case.regime,
         "device": case.device, "threads": case.threads,
         "batches": [each.race.case.batch for each in results], "bound": bound, "share": share, "gain": GAIN,
-        "comparable": all(each.comparable for each in results),
+        "comparable": any(map(timed, results)) and not unproven(results),
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
         "weak_scaling": [scaled(each) for each in weak_scalings(each.race for each in results)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),
