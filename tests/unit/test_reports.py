@@ -117,6 +117,14 @@ def test_one_of_a_thing_is_told_in_the_singular(epochs: int, said: str) -> None:
     assert measure(fit) == f"time of {said}" and describe(fit).startswith(f"digits, {said}, batch 8")
 
 
+def test_the_last_step_of_a_warm_up_is_that_of_each_launch() -> None:
+    race = RESULTS["alone"].race
+    longer = tuple(replace(each, seconds=(0.2, *(0.1,) * (3 + 4 * each.launch), 0.03)) for each in race.warm_ups)
+    section = QUESTIONS["warm-up"](judge(replace(race, warm_ups=longer)))
+    (table,) = (each for each in section.blocks if isinstance(each, Table))
+    assert table.rows[0][-2:] == (0.2, 0.03)
+
+
 def swept(*batches: int, **changes: object) -> list[Result]:
     return [judge(replace(factories.race(factories.FIELD[:2], of=factories.case(batch=each)), **changes))
             for each in batches]

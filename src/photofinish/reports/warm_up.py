@@ -18,12 +18,13 @@ def section(result: Result) -> Section:
     if not found:
         return Section("warm-up", "", ())
     series = tuple(_curve(name, curves) for name, curves in found.items())
-    chart = Chart("lines", "Time of each step from the second on", "Medians over launches.", series,
-                  Axis("step", "count"), Axis("seconds per step", "duration"))
+    chart = Chart("lines", "Time of each step from the second on", "Medians over launches, as far as all of them went.",
+                  series, Axis("step", "count"), Axis("seconds per step", "duration"))
     columns = (Column("Contender", "contender"), Column("Found"), Column("Steps to steady state", "count"),
                Column("Second step", "duration"), Column("Last step", "duration"))
-    rows = tuple((contender(name), _kinds(curves), median(each.steps for each in curves), chosen.y[0], chosen.y[-1])
-                 for (name, curves), chosen in zip(found.items(), series))
+    rows = tuple((contender(name), _kinds(curves), median(each.steps for each in curves),
+                  median(each.seconds[0] for each in curves), median(each.seconds[-1] for each in curves))
+                 for name, curves in found.items())
     return Section("warm-up", "Warm-up", (chart, Table("warm_up", columns, rows, "Medians over launches.")))
 
 
