@@ -102,6 +102,14 @@ def test_an_interval_of_many_powers_of_ten_is_not_written_out() -> None:
     assert "(0 " in write(Interval(0.5, 0.0, 0.9), "percent")  # a share of nothing is a share
 
 
+def test_a_logarithmic_axis_of_less_than_a_decade_has_marks_within_it() -> None:
+    def drawn(*seconds: float) -> str:
+        return charts.svg(Chart("lines", "Steps", "By batch.", (Series("one", (8.0, 16.0), seconds),),
+                                Axis("batch", "count", log=True), Axis("time", "duration", log=True)), {})
+    assert all(f">{each}<" in drawn(0.038, 0.05) for each in ("20 ms", "50 ms", "100 ms"))
+    assert ">2 s<" not in drawn(0.01, 100.0) and ">1 s<" in drawn(0.01, 100.0)
+
+
 def test_an_interval_of_many_powers_of_ten_leaves_the_others_of_a_chart_their_room() -> None:
     rows = (Series("wild", (1.05,), low=(4e-130,), high=(2e130,)), Series("tame", (1.2,), low=(1.1,), high=(1.3,)))
     chart = Chart("intervals", "Ratios", "Of two.", rows, Axis("ratio", "ratio"), marks=(1.0,))

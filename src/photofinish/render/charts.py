@@ -25,6 +25,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 # Lines differ in pattern as well as in colour.
 DASHES = ((1, 0), (9, 3), (3, 3), (9, 3, 3, 3), (14, 4), (1, 3), (6, 2, 1, 2), (14, 3, 2, 3))
 _TIMES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0)
+_FINER = tuple(sorted({each * times for each in _TIMES for times in (1, 2, 5)}))
 _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "duration": ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (1.0, "B")),
@@ -183,7 +184,8 @@ def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.
         written = {"format": "~%"} if chart.y.hint == "accuracy" else {}
         return altair.Axis(title=title, tickCount=6, **written)
     low, high = (extreme(value for each in series for value in each.y) for extreme in (min, max))
-    ticks = [each for each in _TIMES if low / 3 <= each <= high * 3]
+    coarse, fine = ([each for each in times if low / 3 <= each <= high * 3] for times in (_TIMES, _FINER))
+    ticks = coarse if len(coarse) > 2 else fine
     label = "".join(f"datum.value == {each!r} ? '{_round(each)}' : " for each in ticks) + "''"
     return altair.Axis(title=title, values=ticks, labelExpr=label)
 
