@@ -8,12 +8,13 @@ import pytest
 
 from photofinish.environments import expand
 from photofinish.errors import UsageError
-from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find, flip
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
+from photofinish.reports import flip as told_flip
 from photofinish.stats import effects
 from photofinish.values import Contender, Estimate, Result
 from stats_races import World, least_by_chance, most_by_chance
@@ -174,6 +175,14 @@ def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> N
     with pytest.raises(UsageError) as refused:
         experiments(names, factors, 8)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(("tried", "said"), [(("threads=1",), ": not threads=1."),
+                                             (("threads=1", "batch 4"), ": neither threads=1 nor batch 4.")])
+def test_what_does_not_flip_it_is_told(tried: tuple[str, ...], said: str) -> None:
+    start = found([PLAIN], ["step=1,2"], {}).results[0].race
+    looks = tuple(flip.Look(flip.Change(flip.SETTING, each, "b", "a"), "id", None, "it failed") for each in tried)
+    assert plain(told_flip.sentence(flip.Flips(start, "b", "a", Estimate(1.2, 1.1, 1.3), looks=looks))).endswith(said)
 
 
 def test_what_a_framework_lists_is_tried_of_it() -> None:

@@ -80,7 +80,7 @@ def sentence(flips: Flips) -> Text:
         tried: list[str | Span] = [each.change.told for each in flips.looks]
         unsettled = sum(each.ratio is not None and not effects.shown(each.ratio) for each in flips.looks)
         return (*start, ", and ", Span("nothing that was tried is shown to reverse that", "strong"),
-                *((": neither ", *listed(tried, "nor")) if tried else ()),
+                *((": neither " if len(tried) > 1 else ": not ", *listed(tried, "nor")) if tried else ()),
                 f"; of {unsettled} it stays open, more --launches would tell." if unsettled else ".")
     return (*start, ". ", Span("It is reversed", "strong"), " by ",
             *listed([_named(each) for each in flips.answers], "or"), ".")
