@@ -287,6 +287,7 @@ def test_a_plan_is_narrowed_as_the_run_is(command: Command) -> None:
     planned = json.loads(command(*asked, "digits").out)["races"]
     assert planned and all("digits" in f"{each['group']} {each['model']}" for each in planned)
     assert len(planned) < len(json.loads(command(*asked[:-1]).out)["races"])
+    assert command(*asked[:-2], "--csv").out.startswith("Race,Group,Race,Contenders,State")
     for further in ("--dry-run", "--quiet"):
         refused(command("study", "run", "simmons-2019", further, "--only", "resnet81"), "no race of simmons-2019 has",
                 "its groups are: ", "its models: ")

@@ -33,6 +33,8 @@ def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_pa
     assert again.code == 0 and told["take"] == FAST and told["repeated"] is None and told["race"] == first
     shown = command("advise", "--from", first, "--goal", "job", "--steps", "10", "--per-hour", "2", "--store", "store")
     assert shown.code == 0 and "TAKE" in shown.out and "Money" in shown.out
+    rows = command("advise", "--from", first, "--goal", "throughput", "--store", "store", "--csv").out.splitlines()
+    assert len(rows) == 3 and FAST in rows[1] and SLOW in rows[2]
     nobody = command("advise", "--from", first, "--goal", "energy", "--store", "store")
     assert nobody.code == 1 and "NO ADVICE" in nobody.out
 
@@ -40,7 +42,8 @@ def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_pa
 @pytest.mark.parametrize(("asked", "said"), [
     (("--goal", "fastest"), "goal"), (("--goal", "job"), "--steps 50000"),
     (("--goal", "memory", "--steps", "5"), "has no length"), (("--goal", "memory", "--keep", "torhc"), "torch"),
-    (("--goal", "memory", "--from", "last"), "a race in the store")])
+    (("--goal", "memory", "--from", "last"), "a race in the store"),
+    (("--goal", "memory", "--task", "epoch"), "task to be advised on")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("advise", MODEL, *asked)
     assert refused.code == 2 and said in refused.err

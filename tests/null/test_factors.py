@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from photofinish import api, factors_run
+from photofinish.cli.present import _FORMATS
 from photofinish.errors import Stopped
 from photofinish.factors import CONFIRMED
 from photofinish.reports import factors as report
@@ -48,12 +49,14 @@ def test_stopped_by_hand_it_says_what_the_launches_say(store: Path) -> None:
     found = stopped.value.found
     assert found.launches == 2 and found.cause is not None and found.check is None
     assert report.outcome(found) == report.NAMED
+    assert ",step,0.010,0.011," in _FORMATS["csv"]([report.document(found)])
     assert api.load(found.results[0].race.id, store)[0].verdicts
 
 
 def test_who_fails_is_told_and_nothing_is_said_of_settings(store: Path) -> None:
     found = factors_run.run(MODEL, [FAST], ["fault=crash,nan"], batch=8, launches=2, store=store, certify=False)
     assert report.outcome(found) == report.NOTHING and not found.effects
+    assert "fault=nan" in _FORMATS["csv"]([report.document(found)])
     jsonschema.validate(report.as_json(found), schema("factors"), cls=jsonschema.Draft202012Validator)
 
 

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from photofinish import flip_run
+from photofinish.cli.present import _FORMATS
 from photofinish.errors import Stopped
 from photofinish.factors.flip import brackets, candidate, looks
 from photofinish.reports import flip as report
@@ -38,6 +39,7 @@ def test_that_nothing_flips_it_is_an_answer(store: Path) -> None:
     assert report.outcome(found) == report.NEVER and len(found.looks) == 2
     said = str(report.sentence(found))
     assert "nothing that was tried" in said and f"memory=1 for {LARGE}" in said
+    assert len(_FORMATS["csv"]([report.document(found)]).splitlines()) == 1 + len(found.looks)
 
 
 def test_stopped_by_hand_it_keeps_what_was_tried(store: Path) -> None:

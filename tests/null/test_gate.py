@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from photofinish import api, gate_run
+from photofinish.cli.present import _FORMATS
 from photofinish.environments import Choice
 from photofinish.errors import Stopped, UsageError
 from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Gate
@@ -35,6 +36,7 @@ def test_it_fails_on_what_got_slower_and_on_nothing_else(store: Path) -> None:
     assert found.outcome == FAILED
     assert [(each.candidate, each.outcome) for each in found.checks] == [(SLOWER, "SLOWER"), (SAME, "WITHIN")]
     jsonschema.validate(report.as_json(found), schema("gate"), cls=jsonschema.Draft202012Validator)
+    assert [row.count("fake:steady") for row in _FORMATS["csv"](report.documents(found)).splitlines()] == [0, 3, 3]
     suite = ElementTree.fromstring(report.junit(found).partition("\n")[2])
     assert [suite.get(each) for each in ("tests", "failures", "errors")] == ["2", "1", "0"]
     assert [len(test.findall("failure")) for test in suite] == [1, 0]

@@ -117,6 +117,7 @@ def test_a_slow_input_pipeline_is_what_epochs_wait_for(command: Callable[..., An
     assert [each["waited"]["value"] for each in pair["contenders"]] == pytest.approx([0.0, 6 * 0.020])
     shown = command("why", "--from", "last", "--html", "why.html")
     assert shown.code == 0 and "First comes input wait" in shown.out
+    assert command("why", "--from", "last", "--csv").out.startswith("Race,Contender,Epoch (s)")
     slow = "fake:steady[noise=0.001,step=0.011]"
     told = json.loads(command(*asked, "-c", f"{slow},fake:steady[noise=0.001,step=0.010]").out)
     assert [each["name"] for each in told["epochs"][0]["causes"]] == ["step", "training steps"]

@@ -101,8 +101,9 @@ def documents(found: Sequence[Document], choice: Choice, full: bool = True, shor
         click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
 
 
-# The table of a document that CSV is of.
-_MAIN = ("standings", "races", "batches", "links", "claims", "versions", "looks", "layers")
+# The table that CSV is of: the first of these that there is. What is about races goes before the tables of a race.
+_MAIN = ("checks", "standings", "plan", "races", "batches", "links", "claims", "versions", "looks", "layers", "options",
+         "tries", "effects", "cells", "epochs")
 
 _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
     "csv": lambda found: next(filter(None, (csv.render(found, name) for name in _MAIN)), "").rstrip("\n"),
