@@ -13,6 +13,7 @@ from photofinish.environments import TASKS, Choice
 from photofinish.errors import Stopped, UsageError, unknown
 from photofinish.factors.flip import variations
 from photofinish.outcome import Outcome
+from photofinish.runner.arrange import one_of
 from photofinish.values import MODE, Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
@@ -73,6 +74,7 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
 
     Raises UsageError (wrong use) and Stopped (Ctrl-C).
     """
+    one_of("task to be advised on", task, TASKS)
     check(goal)
     if goal.name == "energy":
         _check_sensor(device)
