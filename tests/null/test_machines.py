@@ -13,7 +13,7 @@ import pytest
 from photofinish import api, models
 from photofinish.errors import UsageError
 from photofinish.reports import json
-from photofinish.runner import links
+from photofinish.runner import links, machines
 from photofinish.runner.machines import REACH
 from photofinish.values import Link, Progress
 from photofinish.worker import GUARD
@@ -107,6 +107,15 @@ def test_a_worker_far_away_ends_with_the_last_who_can_read_its_answers() -> None
     worker.stdout.close()  # its requests could still come
     assert worker.wait(timeout=60) == -signal.SIGKILL
     worker.stdin.close()
+
+
+def test_one_named_twice_is_asked_the_way_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To itself it is the loopback device, by which no other reaches it."""
+    monkeypatch.setenv(REACH, """sh -c 'echo "[{{\\"dev\\": \\"to $(tail -n1 "$2" | cut -d" " -f7)\\", """
+                              """\\"prefsrc\\": \\"$0\\"}}]"' {host}""")
+    found = machines.find(["10.0.0.1", "10.0.0.1", "10.0.0.2"], tmp_path, ())
+    assert [each.device for each in found] == ["to 10.0.0.2", "to 10.0.0.2", "to 10.0.0.1"]
+    assert [each.device for each in machines.find(["10.0.0.1"] * 2, tmp_path, ())] == 2 * ["to 10.0.0.1"]
 
 
 @pytest.mark.parametrize(("contenders", "hosts", "port", "said"), [

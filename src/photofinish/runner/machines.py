@@ -46,9 +46,9 @@ def find(names: Sequence[str], folder: Path, pythons: Iterable[Path]) -> tuple[M
     """The machines of those names, all reached and seen to have the folder and the Pythons. Raises UsageError."""
     addresses = [_address(name) for name in names]
     found = []
-    for number, name in enumerate(names):
+    for number, (name, own) in enumerate(zip(names, addresses)):
         script = folder / f"look-{number}.sh"
-        other = addresses[number - 1]  # of the first, that of the last
+        other = next((each for each in addresses if each != own), own)
         tests = " && ".join(f"test -x {shlex.quote(str(python))} || {{ echo {shlex.quote(str(python))} >&2; exit 3; }}"
                             for python in pythons)
         script.write_text(f"{tests}\nexec ip -4 -j route get {other}\n")
