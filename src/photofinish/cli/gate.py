@@ -54,7 +54,8 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], jun
     from photofinish.reports import gate as report
     if junit is not None:
         present.check_writable(junit)
-    found, interrupted = present.found(gate_run.run, model, contenders, tasks, quiet=quiet, **asked)
+    found, interrupted = present.found(gate_run.run, model, contenders, tuple(dict.fromkeys(tasks)), quiet=quiet,
+                                       **asked)
     present.documents(report.documents(found), chosen, full=False, short=[report.document(found)],
                       as_json=lambda: json.dumps(report.as_json(found), indent=2))
     if junit is not None:
