@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from photofinish import study_run
+from photofinish import api, study_run
 from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
@@ -48,13 +48,14 @@ class Races:
         for known in study_run.settled_of([whatever, planned], kept):
             if known.results:
                 return known.results
+        own, of_any = planned.key, whatever.key  # as the model is now: it may be edited meanwhile
         session = study_run.race(planned, store=self.store, listener=self.listener, environments=self.environments,
                                  make_environments=self.make_environments, command=self.command)
-        kept.settle(planned.key, session)
-        (found,) = study_run.settled_of([planned], kept)
-        if enough(found.results):
-            kept.settle(whatever.key, session)
-        return found.results
+        kept.settle(own, session)
+        found = tuple(api.load(session, self.store))
+        if enough(found):
+            kept.settle(of_any, session)
+        return found
 
     def tell(self, text: str) -> None:
         if self.listener is not None:

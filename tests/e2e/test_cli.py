@@ -239,6 +239,16 @@ def test_only_what_stores_says_that_something_is_kept(command: Command, monkeypa
     assert run.code == 130 and ("is kept" in run.err) is kept
 
 
+def test_a_study_that_is_stopped_before_a_race_begins_says_how_it_goes_on(command: Command,
+                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+    monkeypatch.setattr(api, "race", interrupted)
+    run = command("study", "run", "simmons-2019", "--scale", "small", "--quiet")
+    assert run.code == 130 and "Go on with: photofinish study run simmons-2019 --scale small" in run.err
+    assert "not yet run" in run.out
+
+
 def test_a_race_interrupted_before_anything_was_timed_says_so(command: Command, monkeypatch: pytest.MonkeyPatch,
                                                               ) -> None:
     untimed = judge(replace(factories.race(), blocks=(), failures=()))

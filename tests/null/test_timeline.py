@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,36 @@ def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(
     assert found.change is not None and found.change.ratio == pytest.approx(0.0130 / 0.0101, rel=0.01)
     again = last(versions, races(tmp_path, listener=stop))
     assert again == found
+
+
+def test_what_was_raced_is_kept_as_of_the_model_it_was_raced_on(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(before := Path(MODEL.partition(":")[0]).read_text())
+    asked = replace(races(tmp_path, "history").asked, model=f"{file}:tiny")
+
+    def edit(progress: Progress) -> None:
+        file.write_text(before + "# edited\n")
+    raced = timeline_run.history(scripted()[::2], Races(asked, tmp_path, listener=edit)).results
+    file.write_text(before)
+    assert timeline_run.history(scripted()[::2], Races(asked, tmp_path)).results == raced
+
+
+def test_stopped_while_an_environment_is_made_a_search_shows_what_it_knows(
+        store: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]) -> None:
+    last(scripted(), races(store))
+    asked: list[Sequence[str]] = []
+
+    def stop(self: Races, contenders: Sequence[str]) -> tuple[Sequence[str], tuple[()]]:
+        asked.append(contenders)
+        if len(asked) > 1:  # of the version in the middle
+            raise KeyboardInterrupt
+        return contenders, ()
+    monkeypatch.setattr(Races, "available", stop)
+    monkeypatch.setattr("photofinish.timeline.versions.between", lambda *ends, **options: scripted())
+    found = command("bisect", MODEL, "--framework", "fake", "--good", "1.0", "--bad", "2.0", "--store", str(store),
+                    *MEASURING)
+    assert found.code == 130 and "goes on from here" in found.err
+    assert json.loads(found.out)["outcome"] == SEARCHING
 
 
 def test_a_larger_budget_does_not_race_again_what_is_decided(store: Path) -> None:

@@ -42,7 +42,7 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
     so on. One that cannot be had, or that stays undecided, is passed by. What the store has is not raced again:
     interrupted, the same command goes on; what stayed undecided is raced again with another --budget.
     """
-    from photofinish import api, timeline_run
+    from photofinish import timeline_run
     from photofinish.cli import output, present
     from photofinish.reports import bisection as report
     from photofinish.study import PlannedRace
@@ -56,7 +56,7 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
         try:
             for found in timeline_run.search(found.versions, races):  # noqa: B007, B020  the last is everything
                 pass
-        except api.Interrupted:
+        except KeyboardInterrupt:  # of a race, or while an environment was made
             interrupted = True
     if found.ends is not None:
         present.documents([report.document(found)], chosen, full=False,

@@ -81,7 +81,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     Stop it whenever you like: a race that is done is in the store and is not run again, so the same command goes on
     where it stopped. The order is random, so that no model always runs last.
     """
-    from photofinish import api, study_run
+    from photofinish import study_run
     from photofinish.cli import output, present
     from photofinish.reports import study as report
     from photofinish.study import find
@@ -97,7 +97,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
         try:
             study_run.run(found, only=only, store=store, seed=seed, listener=listener, environments=environments,
                           make_environments=make_environments)
-        except api.Interrupted:
+        except KeyboardInterrupt:  # of a race, or before it began
             interrupted = True
     settled = study_run.outcome(found, store)
     present.documents([report.document(found, settled)], chosen, full=False,
