@@ -5,6 +5,7 @@ What it says goes into two files beside the store, which whoever waits for it re
 third, since a cluster notices the end of a job late, and that of all its tasks later.
 """
 
+import math
 import os
 import shlex
 import shutil
@@ -135,7 +136,8 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         raise UsageError("jobs of Slurm take submitit, which is not installed for this Python",
                          "pip install 'photofinish[slurm]'") from error
     executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
-    executor.update_parameters(name="photofinish", timeout_min=int(60 * hours), nodes=nodes, tasks_per_node=1)
+    minutes = math.ceil(round(60 * hours, 6))  # 0 would be no limit, or the end at once
+    executor.update_parameters(name="photofinish", timeout_min=minutes, nodes=nodes, tasks_per_node=1)
     if cluster == "slurm":
         asked: dict[str, Any] = {"exclusive": True, **{name: value or True for name, value in settings.items()}}
         executor.update_parameters(slurm_additional_parameters=asked)

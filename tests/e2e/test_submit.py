@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,13 +78,26 @@ def test_a_job_fails_as_its_command_does_and_has_its_store(tmp_path: Path) -> No
     assert list((tmp_path / "kept/jobs").glob("*.err"))
 
 
+@pytest.mark.parametrize("own", [("--store", "mine"), ("--store=mine",)])
+def test_a_store_that_the_command_names_itself_is_its_own(own: tuple[str, ...], command: Callable[..., Any],
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted: list[Sequence[str]] = []
+
+    def submit(words: Sequence[str], *_: Any) -> None:
+        submitted.append(words)
+        raise UsageError("there is no cluster")
+    monkeypatch.setattr(submission, "submit", submit)
+    assert command("submit", "--store", "kept", "--", "report", "last", *own).code == 2
+    assert submitted == [["report", "last", *own]]
+
+
 def test_a_job_of_slurm_knows_its_machines(tmp_path: Path, slurm: Mapping[str, str]) -> None:
-    done = submitted("--nodes", "2", "--time", "2h", "--set", "partition=long", "--", "race", "digits_cnn", "-c",
+    done = submitted("--nodes", "2", "--time", "90s", "--set", "partition=long", "--", "race", "digits_cnn", "-c",
                      "fake:steady,fake:steady+mean[2]", "--hosts", "allocated", cwd=tmp_path, **slurm)
     assert done.returncode == 2
     assert "there is no machine called nowhere1" in done.stderr
     asked = (tmp_path / "slurm/asked").read_text()
-    for option in ("--nodes=2", "--time=120", "--partition=long", "--exclusive"):
+    for option in ("--nodes=2", "--time=2", "--partition=long", "--exclusive"):
         assert f"#SBATCH {option}\n" in asked
     assert "Job 12 (slurm)" in done.stderr
 

@@ -51,7 +51,8 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     if words[0] not in commands:
         raise unknown("command", words[0], commands, "see: photofinish --help")
     asked = {each.partition("=")[0]: each.partition("=")[2] for each in settings}
-    placed = [*words, "--store", str(store)] if store is not None and "--store" not in words else list(words)
+    told = any(each.partition("=")[0] == "--store" for each in words)
+    placed = [*words, "--store", str(store)] if store is not None and not told else list(words)
     job = submission.submit(placed, cluster, (store or DEFAULT_STORE) / "jobs", nodes, cpus, duration / 3600, asked)
     click.echo(f"Job {job.name} ({cluster}): {submission.shown(placed)}", err=True)
     try:
