@@ -13,7 +13,7 @@ from photofinish.explain.anatomy import anatomy
 from photofinish.explain.causes import between
 from photofinish.explain.roofline import with_probes
 from photofinish.outcome import Outcome
-from photofinish.runner.arrange import make_case, one_of, own_weights
+from photofinish.runner.arrange import check_counts, make_case, one_of, own_weights
 from photofinish.runner.groups import default_room
 from photofinish.runner.layers import LayerSession
 from photofinish.runner.meet import Listener, Meet, Places
@@ -44,6 +44,7 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
     is as in `race`. Raises UsageError (wrong use) and Stopped (Ctrl-C; carries what the measurements so far say).
     """
     one_of("task to explain", task, (*TASKS, EPOCH))
+    check_counts(launches=launches, epochs=epochs)
     asked = expand(*contenders, device=device)
     for each in asked:
         if each.strategy:
