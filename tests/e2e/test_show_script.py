@@ -204,7 +204,8 @@ def test_the_command_prints_it_and_counts_it(capsys: pytest.CaptureFixture[str])
     assert "DistributedDataParallel" in capsys.readouterr().out
     for wrong, said in ((["--as", "torch", "--script", "--parallel", "ddpp"], "did you mean ddp"),
                         (["--as", "mlx", "--script", "--parallel", "ddp"], "choose from: flax, keras, torch"),
-                        (["--as", "torch", "--parallel", "ddp"], "add --script")):
+                        (["--as", "torch", "--parallel", "ddp"], "add --script"),
+                        (["--as", "onnx", "--script", "--output", "net.onnx"], "no training program of --as onnx")):
         with pytest.raises(UsageError) as refused:
             photofinish.main(["show", "digits_cnn", *wrong], standalone_mode=False)
         assert said in f"{refused.value.message} {refused.value.hint}"

@@ -47,3 +47,10 @@ def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_pa
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("advise", MODEL, *asked)
     assert refused.code == 2 and said in refused.err
+
+
+@pytest.mark.parametrize("asked", [("-c", FAST), ("--task", "train"), ("--no-repeat",), ("--no-certify",)])
+def test_what_only_a_race_obeys_is_refused_where_one_is_read(command: Callable[..., Any], asked: tuple[str, ...],
+                                                             ) -> None:
+    refused = command("advise", "--from", "last", "--goal", "memory", *asked)
+    assert refused.code == 2 and "does nothing here" in refused.err

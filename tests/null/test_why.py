@@ -201,7 +201,8 @@ def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
     ((MODEL, "-c", "fake:steady"), "a race needs two contenders"),
     ((MODEL, "-c", "fake:steady,fake:steady+mean[2]", "-b", "8"), "no layer to themselves"),
     ((MODEL, "-c", "fake:steady,fake:steady", "--epochs", "3"), "explain --task epoch"),
-    (("--from", "last"), "no race has been run")])
+    (("--from", "last"), "no race has been run"),
+    (("--from", "last", "--budget", "15m"), "--budget does nothing here")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("why", *asked)
     assert refused.code == 2 and said in refused.err

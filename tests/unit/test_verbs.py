@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from photofinish import api
+from photofinish import api, why_run
 from photofinish.cli import accuracy, largest_batch, race, run, serve, sweep, verify
 from photofinish.errors import UsageError
 
@@ -42,6 +42,15 @@ def test_python_is_told_what_the_shell_refuses(told: dict[str, Any], said: str, 
     """These were taken for nothing said, or began a race that could not be."""
     with pytest.raises(UsageError, match=said):
         api.race("digits_cnn", ["fake", "fake"], store=tmp_path, **told)
+    assert not list(tmp_path.iterdir())
+
+
+def test_python_is_told_of_queries_and_explanations_too(tmp_path: Path) -> None:
+    for asked, said in (({"queries": -5}, "queries=-5"), ({"launches": -1}, "launches=-1")):
+        with pytest.raises(UsageError, match=said):
+            api.serve("digits_cnn", ["fake"], rate=1.0, store=tmp_path, **asked)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="launches=0"):
+        why_run.why("digits_cnn", ["fake", "fake"], launches=0, store=tmp_path)
     assert not list(tmp_path.iterdir())
 
 

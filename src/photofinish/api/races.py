@@ -115,6 +115,7 @@ def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = No
     as in `race`.
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
+    check_counts(queries=queries, launches=launches)
     load = make_load(rate, clients, latency, share, confidence, queries, launches)
     graph, case, chosen = make_case(model, batch, shape, classes, "", regime, device, threads)
     given = own_weights(weights, model, graph)

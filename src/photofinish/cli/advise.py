@@ -80,6 +80,7 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
                          "write photofinish advise resnet18, or photofinish advise --from last")
     wanted = Goal(goal, steps, latency, share, max_memory, frameworks, formats, per_hour)
     if session:
+        options.refuse(asked, "a race in the store is read, and nothing is raced")
         found, interrupted = advise_run.read(wanted, session, store), False
     else:
         found, interrupted = present.found(advise_run.run, model, wanted, quiet=quiet, store=store, **asked)

@@ -1,12 +1,13 @@
 """What options share: kindly read durations, percentages and shapes, and the options several commands take."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from photofinish.values import Link
@@ -156,6 +157,15 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
             command = option(command)
         return command
     return decorate
+
+
+def refuse(names: Iterable[str], because: str) -> None:
+    """Raises UsageError if one of these options of the running command was written: it would do nothing."""
+    from photofinish.errors import UsageError
+    context = click.get_current_context()
+    for each in context.command.params:
+        if each.name in names and context.get_parameter_source(each.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{each.opts[0]} does nothing here: {because}", "leave it out")
 
 
 COUNT = click.IntRange(min=1)

@@ -65,13 +65,13 @@ def command(model: str, form: str, script: bool, parallel: str, output: Path | N
         raise UsageError("--parallel changes a training program", "add --script")
     entry = models.find(model)
     graph = entry.graph(shape, classes)
-    if output is not None:
+    if script:
+        source = program(form, entry.name, graph, entry.batch, parallel)
+        click.echo(json.dumps(described_script(entry.name, form, source)) if as_json else source, nl=as_json)
+    elif output is not None:
         size = write_onnx(graph, entry.batch, output)
         told = {"model": entry.name, "form": form, "file": str(output), "bytes": size}
         click.echo(json.dumps(told) if as_json else f"{output}: {size:,} bytes")
-    elif script:
-        source = program(form, entry.name, graph, entry.batch, parallel)
-        click.echo(json.dumps(described_script(entry.name, form, source)) if as_json else source, nl=as_json)
     elif form != "table":
         source = native_code(form, graph, entry.batch)
         click.echo(json.dumps({"model": entry.name, "form": form, "source": source}) if as_json else source)

@@ -55,6 +55,7 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
         raise UsageError("an explanation is of a model to race, or of a race in the store",
                          "write photofinish why resnet18, or photofinish why --from last")
     if session:
+        options.refuse(asked, "a race in the store is read, and nothing is raced")
         found, interrupted = why_run.read(session, store), False
     else:
         found, interrupted = present.found(why_run.why, model, quiet=quiet, store=store, **asked)
