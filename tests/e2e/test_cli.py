@@ -151,6 +151,11 @@ def refused(run: Any, *said: str) -> None:
     (["list", "frameworks", "--task", "classification"], ["--task is for models"]),
     (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
     (["race", "digits_cnn", "--memory", "much"], ["'much' is not a size", "8GiB"]),
+    (["race", "digits_cnn", "-c", FAKES, "--tolerance", "1%"], ["--tolerance does nothing here", "--task fit"]),
+    (["race", "digits_cnn", "-c", FAKES, "-t", "epoch", "--precision", "1%"], ["--precision does nothing", "--seeds"]),
+    (["race", "digits_cnn", "-c", FAKES, "-t", "fit", "--time-all"], ["--time-all does nothing", "--seeds"]),
+    (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
+    (["report", "last", "--list"], ["session does nothing here", "every race"]),
 ])
 def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], said: list[str]) -> None:
     refused(command(*arguments), *said)

@@ -75,6 +75,8 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
                          "write --steps 50000, say, or choose another --goal")
     if goal != "job" and steps is not None:
         raise UsageError(f"--goal {goal} has no length", "leave --steps out, or write --goal job")
+    if latency is None:
+        options.refuse(("share",), "it is of the steps that keep --latency")
     if bool(model) is bool(session):
         raise UsageError("advice is for a model to race, or from a race in the store",
                          "write photofinish advise resnet18, or photofinish advise --from last")

@@ -160,7 +160,7 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 
 def refuse(names: Iterable[str], because: str) -> None:
-    """Raises UsageError if one of these options of the running command was written: it would do nothing."""
+    """Raises UsageError if one of these parameters of the running command was written: it would do nothing."""
     from photofinish.errors import UsageError
     context = click.get_current_context()
     for each in context.command.params:

@@ -38,6 +38,7 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
     from photofinish import api
     from photofinish.cli import present
     if list_sessions:
+        options.refuse(("session", "full", "latency", "share", "predict"), "--list shows every race in a line")
         show_list(store or api.DEFAULT_STORE, chosen)
         return 0
     present.present(api.load(session, store, latency, share, predict), chosen, full)
