@@ -7,7 +7,7 @@ from typing import Any
 
 from photofinish import api, models
 from photofinish.environments import TASKS
-from photofinish.errors import Stopped
+from photofinish.errors import Stopped, UsageError
 from photofinish.factors import Cause, Check, Findings, Recommended, cells_of, find
 from photofinish.factors.plan import experiments
 from photofinish.runner.arrange import one_of
@@ -29,6 +29,9 @@ def run(model: str, contenders: Sequence[str], factors: Sequence[str] = (), task
     """
     one_of("task of an experiment", task, TASKS)
     standing, planned = experiments(contenders, factors, batch or models.find(model).batch, device)
+    if batch is not None and planned[0].batch != batch:
+        raise UsageError(f"the batch is to stand at {batch}, and as a factor it stands at {planned[0].batch}",
+                         f"write --factor batch={batch},{planned[0].batch}, or leave --batch out")
     common = {**asked, "device": device, "launches": launches, "listener": listener, "energy": False}
     names = list(dict.fromkeys(name for name, _ in cells_of(standing, planned)))
     batches = sorted({size for each in planned for _, size in each.cells})

@@ -62,7 +62,8 @@ def test_who_fails_is_told_and_nothing_is_said_of_settings(store: Path) -> None:
 
 @pytest.mark.parametrize(("asked", "said"), [
     (("--factor", "stpe=1,2"), "did you mean step"), (("--factor", "step"), "two levels"), ((), "no factor to try"),
-    (("--factor", "step=1,2", "--task", "fit"), "task of an experiment")])
+    (("--factor", "step=1,2", "--task", "fit"), "task of an experiment"),
+    (("--factor", "batch=4,8", "--batch", "16"), "batch=16,4")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("factors", MODEL, "-c", "fake", *asked)
     assert refused.code == 2 and said in refused.err
