@@ -4,7 +4,7 @@ import json
 import sqlite3
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +343,20 @@ def test_the_last_batch_is_filled_up(tmp_path: Path) -> None:
         np.save(tmp_path / "0" / f"{number}.npy", value)
     first, second = images.batches(images.find(tmp_path, 1), spec, Preparation(), 3)
     np.testing.assert_array_equal(np.concatenate([first, second]), values[[0, 1, 2, 3, 4, 4]])
+
+
+def test_no_further_pictures_are_read_once_nobody_is_left(trained: Path, tmp_path: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    read, batches = [], images.batches
+
+    def counted(*asked: Any) -> Iterator[np.ndarray]:
+        for each in batches(*asked):
+            read.append(each)
+            yield each
+    monkeypatch.setattr(images, "batches", counted)
+    found = api.accuracy("digits_cnn", trained / "w.npz", trained / "data", ["fake[fault=crash,at=1]"], batch=10,
+                         store=tmp_path / "store")
+    assert len(found.failures) == 1 and not found.contenders and len(read) == 2
 
 
 def test_classes_are_numbered_by_folder(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from zipfile import BadZipFile
 
 import numpy as np
@@ -28,7 +29,7 @@ class Prediction:
             for entry in self.course.live:
                 with self._guard(entry):
                     self._start(entry)
-            for images in batches if self.workers else ():
+            for images in takewhile(lambda _: self.workers, batches):
                 np.savez(self.inputs, **{self.course.graph.inputs[0][0]: images})  # type: ignore[arg-type]
                 for entry in self.course.live:
                     with self._guard(entry):
