@@ -11,6 +11,7 @@ from pathlib import Path
 from photofinish import api
 from photofinish.environments import Choice
 from photofinish.errors import UsageError
+from photofinish.graph import ModelError
 from photofinish.render.quantities import write
 from photofinish.runner.session import judged
 from photofinish.store import Store
@@ -52,8 +53,8 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         try:
             session = race(planned, store=store, listener=listener, environments=environments,
                            make_environments=make_environments, command=f"photofinish study run {study.name}")
-        except UsageError as error:
-            kept.settle(key, reason=error.message)
+        except (UsageError, ModelError) as error:
+            kept.settle(key, reason=str(error).partition("\n")[0])
         else:
             kept.settle(key, session)
     return settled_of(study.races, kept)

@@ -168,6 +168,14 @@ def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None
     assert "9999 threads" in settled[1].reason and not settled[1].pending
 
 
+def test_a_model_that_its_data_does_not_fit_ends_no_study(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(FILE.replace(f'"{TINY}", "digits_cnn"', '"vgg16", "digits_cnn"')
+                    .replace('tasks = ["infer"]', 'tasks = ["fit"]\ndata = "digits"'))
+    settled = study_run.run(study.read(path, "small"), only=["inference"], store=tmp_path / "store")
+    assert "vgg16 with input 1x8x8" in settled[1].reason and not settled[1].pending
+
+
 def test_what_could_not_be_raced_is_tried_again(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise UsageError("not today")
