@@ -136,13 +136,14 @@ Exit code: 0 done, 1 one is in use, 2 wrong use.""")
 @options.as_json
 def remove(names: tuple[str, ...], as_json: bool) -> int:
     """Remove the environments of each FRAMEWORK: torch all of torch's, torch@2.8.0 that version's, all every one."""
-    from photofinish.environments import cache
+    from photofinish.environments import cache, split
     _contenders(names)  # misspelt ones are told before anything is gone
+    wanted = split(names)
     removed: list[Entry] = []
     in_use: list[Entry] = []
     made = cache.everything()
     for each in made:
-        if any(_means(name, each) for name in names):
+        if any(_means(name, each) for name in wanted):
             entry = told(each)
             (removed if cache.remove(each.folder) else in_use).append(entry)
     if as_json:
@@ -151,7 +152,7 @@ def remove(names: tuple[str, ...], as_json: bool) -> int:
         click.echo(f"removed {entry['name']} {entry['version']}")
     for entry in () if as_json else in_use:
         click.echo(f"{entry['name']} {entry['version']} is in use", err=True)
-    for name in names:
+    for name in wanted:
         if not any(_means(name, each) for each in made):
             click.echo(f"no environment of {name} has been made", err=True)
     return 1 if in_use else 0
