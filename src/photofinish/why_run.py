@@ -100,7 +100,8 @@ def read(session: str = "last", store: Path | str | None = None) -> Explanation:
 
 def _explained(results: Outcome) -> Explanation:
     """Raises UsageError for races whose layers were not timed."""
-    found = {result.race.case.task: result for result in results if result.race.parts or result.race.epochs}
+    tasks = {result.race.case.task: result for result in results}
+    found = {task: result for task, result in tasks.items() if result.race.parts or task == EPOCH}
     main = found.get("train", found.get("infer", found.get(EPOCH)))
     if main is None:
         raise UsageError("the layers of that race were not timed", "photofinish why MODEL --contenders A,B times them")

@@ -195,6 +195,19 @@ def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
     assert {block.launch for block in kept.result.race.part_blocks} == {1, 2}
 
 
+def test_stopped_before_the_first_epoch_it_compares_nobody(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.stage == "certify":
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped) as stopped:
+        photofinish.why(MODEL, (SLOW, PLAIN), "epoch", data="patterns:44", batch=8, epochs=2, store=tmp_path / "store",
+                        listener=stop)
+    found = stopped.value.found
+    assert found.result.race.case.task == "epoch" and not found.epochs and not found.comparisons
+    assert report.as_json(why_run.read("last", tmp_path / "store")) == report.as_json(found)
+
+
 @pytest.mark.parametrize(("asked", "said"), [
     ((), "photofinish why resnet18"), ((MODEL, "--from", "last"), "photofinish why resnet18"),
     ((MODEL, "--task", "fit"), "no task to explain is called 'fit'"),
