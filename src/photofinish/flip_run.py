@@ -37,7 +37,8 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
         listener: Callable[[Progress], None] | None = None, **asked: Any) -> Flips:
     """Looks for the smallest change that puts the slower of two `contenders` ahead: each of `settings` once (those that
     frameworks list, if none are named), and of the batches from the smallest to the largest of `batches`, and of the
-    sizes `shapes`, the nearest. No further race begins once `budget` seconds are spent. The rest is as in `api.race`.
+    sizes `shapes`, the nearest. No further batch or size is tried once `budget` seconds are spent. The rest is
+    as in `api.race`.
 
     Raises UsageError (wrong use), ModelError (a size that the model does not take) and Stopped (Ctrl-C).
     """

@@ -117,6 +117,8 @@ def test_a_search_goes_over_the_final_releases_between() -> None:
     found = between("torch", "1.13.0", "2.0.1")
     assert [each.version for each in found] == ["1.13.0", "1.13.1", "2.0.0", "2.0.1"]
     assert [each.version for each in between("torch", "1.13.0", "2.1.0", ["2.0.0"])] == ["1.13.0", "2.0.0", "2.1.0"]
+    with pytest.raises(UsageError, match=r"1\.0\.0 is not between 1\.13\.0 and 2\.1\.0"):
+        between("torch", "1.13.0", "2.1.0", ["2.0.0", OLD])
 
 
 @pytest.mark.parametrize(("lines", "versions", "said"), [

@@ -59,6 +59,10 @@ def between(line: str, good: str, bad: str, versions: Sequence[str] = (), *, dev
                          "--good is the earlier version, which was faster")
     inner = choose([line], versions, device=device) if versions else \
         [dated(lines[0], version) for version in releases.of(lines[0].framework)]
+    for each in inner if versions else ():
+        if not first <= Version(each.version) <= last:
+            raise UsageError(f"{each.version} is not between {ends[0].version} and {ends[1].version}",
+                             "leave it out of --versions, or move --good or --bad")
     return [ends[0], *(each for each in inner if first < Version(each.version) < last), ends[1]]
 
 
