@@ -206,7 +206,7 @@ class _Examination:
 
     def probe(self) -> str:
         assert self.worker is not None
-        seen = remote.probe(self.worker, self.patience, self.facts)
+        seen = remote.probe(self.worker, self.patience, self.facts, self.folder)
         return ", ".join(f"{name}: {'not probed' if 'unsupported' in seen[name] else 'probed'}"
                          for name in ("matmul", "conv", "denormals", "threads"))
 

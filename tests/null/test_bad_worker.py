@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from photofinish import api, conformance
 from photofinish.data import draw_batch
 from photofinish.models import find
 from photofinish.optimizers import SGD, optimizer_json
-from photofinish.runner import process, watchdog
+from photofinish.runner import process, remote, watchdog
 from photofinish.runner.allocator import KEEP
 from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.runner.course import Course, Entry
@@ -149,9 +150,17 @@ worker.main()
 
 
 @pytest.mark.parametrize("tasks", [("train", "infer"), ("infer",)])
-def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[str, ...]) -> None:
+def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[str, ...],
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[str] = []
+
+    def scratch(prefix: str, dir: Path) -> "TemporaryDirectory[str]":
+        places.append(f"{dir}/")
+        return TemporaryDirectory(prefix=prefix, dir=dir)
+    monkeypatch.setattr(remote, "TemporaryDirectory", scratch)
     checks = list(conformance.run([sys.executable, "-c", LEAVING], Contender("numpy", "reference"), tasks))
     assert [(each.name, each.seen) for each in checks if not each.passed] == []
+    assert places and all("/photofinish-" in place for place in places)  # of who examines it, or of a race: gone after
     seen = {each.name: each.seen for each in checks}
     assert "groups of tensors are right" in seen["prove"]
     assert seen["probe"].startswith("matmul: not probed")  # which NumPy lacks, as it says itself

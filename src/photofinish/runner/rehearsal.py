@@ -80,7 +80,7 @@ class Rehearsal:
         course.record(None, "audit", _cache(entry, course.cache(entry)))
         course.preparation[entry.name] = time.monotonic() - begin
         self._say(entry, "probing what it really runs")
-        self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name])
+        self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name], course.folder)
         for task in sorted(set(course.tasks) & set(entry.tasks)) if course.resize else ():
             self._resize(worker, entry, task)
         worker.stop()

@@ -107,23 +107,25 @@ def prove(worker: Worker, patience: float, facts: dict[str, Any], folder: Path, 
     if do not in worker.leaves:
         worker.ask(do, patience, folder=str(folder), label=label, **options)
         return
-    with _driven(worker, patience, facts) as remote:
+    with _driven(worker, patience, facts, folder) as remote:
         PROOFS[do](lambda: remote, folder, label, **options)
 
 
-def probe(worker: Worker, patience: float, facts: dict[str, Any]) -> dict[str, Any]:
-    """What the probes of the audit see of the worker's contender, run there or from here. Raises WorkerFailed."""
+def probe(worker: Worker, patience: float, facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What the probes of the audit see of the worker's contender, run there or from here, with files in a folder of
+    that one. Raises WorkerFailed."""
     if "probe" not in worker.leaves:
         return worker.ask("probe", patience)["probes"]  # type: ignore[no-any-return]
-    with _driven(worker, patience, facts) as remote:
+    with _driven(worker, patience, facts, folder) as remote:
         seen = remote.witness()
         return {**probes.run(remote, lambda contestant: seen["threads"]), "evidence": seen["evidence"]}
 
 
 @contextmanager
-def _driven(worker: Worker, patience: float, facts: dict[str, Any]) -> Iterator[Remote]:
+def _driven(worker: Worker, patience: float, facts: dict[str, Any], within: Path) -> Iterator[Remote]:
+    """Its files lie in the scratch folder of the race, which is removed even if this process is killed."""
     def ask(do: str, **arguments: Any) -> dict[str, Any]:
         return worker.ask(do, patience, **arguments)
 
-    with TemporaryDirectory(prefix="photofinish-") as folder:
+    with TemporaryDirectory(prefix="driven-", dir=within) as folder:
         yield Remote(ask, Path(folder), facts)
