@@ -106,6 +106,7 @@ FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "noisy": noisy,
     "exit": dying(lambda: os._exit(3)),
     "killed": dying(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+    "nameless": dying(lambda: os.kill(os.getpid(), signal.SIGRTMIN + 3)),
     "shape": misshapen,
     "vanishing": vanishing,
     "forgetful": forgetful,

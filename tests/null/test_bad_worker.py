@@ -69,6 +69,7 @@ def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
     ("noisy", "protocol", "flooded its log"),
     ("exit", "crash", "ended with exit code 3"),
     ("killed", "crash", "was killed by SIGKILL"),
+    ("nameless", "crash", "was killed by signal 37"),
     ("kind", "protocol", "no"),
 ])
 def test_a_bad_worker_is_told_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: Callable[[], list[int]],

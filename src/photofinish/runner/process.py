@@ -225,14 +225,21 @@ class WorkerProcess:
             return self._failed("crash", "closed its output but lives on")
         if code >= 0:
             return self._failed("crash", f"ended with exit code {code}")
-        name = signal.Signals(-code).name
         # Nobody here sends SIGKILL while a request runs, so it came from the kernel's out-of-memory killer or a user.
         refused = any(sign in self.log_tail().lower() for sign in OUT_OF_MEMORY)  # and it did not bear it
         kind = "out of memory" if refused or (-code == signal.SIGKILL and _oom_kills() > self._oom_kills) else "crash"
-        return self._failed(kind, f"was killed by {name}")
+        return self._failed(kind, f"was killed by {_told(-code)}")
 
     def _failed(self, kind: str, message: str) -> WorkerFailed:
         return WorkerFailed(kind, message, self.log_tail())
+
+
+def _told(number: int) -> str:
+    """A signal by its name, which those for real time have not."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _oom_kills() -> int:
