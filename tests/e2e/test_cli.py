@@ -250,7 +250,7 @@ def test_a_study_that_is_stopped_before_a_race_begins_says_how_it_goes_on(comman
         raise KeyboardInterrupt
     monkeypatch.setattr(api, "race", interrupted)
     run = command("study", "run", "simmons-2019", "--scale", "small", "--quiet")
-    assert run.code == 130 and "Go on with: photofinish study run simmons-2019 --scale small" in run.err
+    assert run.code == 130 and "The same command goes on from here" in run.err
     assert "not yet run" in run.out
 
 

@@ -103,8 +103,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     present.documents([report.document(found, settled)], chosen, full=False,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
     if interrupted:
-        click.echo(f"Stopped by hand. Go on with: photofinish study run {study}"
-                   + (f" --scale {scale}" if scale else ""), err=True)
+        click.echo("Stopped by hand. The same command goes on from here.", err=True)
     return 130 if interrupted else 0
 
 
