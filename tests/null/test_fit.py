@@ -12,7 +12,7 @@ from photofinish.reports import json as reports_json
 from photofinish.runner.epochs import EpochLaunch
 from photofinish.runner.process import Worker
 from photofinish.stats.learning import agreements, divergence
-from photofinish.values import Result
+from photofinish.values import Progress, Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FAST = "fake:steady[noise=0.01,step=0.010]"
@@ -52,6 +52,16 @@ def test_the_time_of_whole_trainings_is_compared(result: Result) -> None:
     assert verdict.ratio == pytest.approx(1.3, rel=0.03)
     assert result.standings[0].contender == FAST and result.standings[0].throughput is None
     assert f"{FAST} trains" in str(api.Outcome([result])) and "to 30 %" in str(api.Outcome([result]))
+
+
+def test_what_is_drawn_for_a_training_is_gone_before_the_next(folder: Path, tmp_path: Path) -> None:
+    seen: list[set[str]] = []
+
+    def look(progress: Progress) -> None:
+        if progress.stage == "block":
+            seen.append({path.name for path in tmp_path.glob("race-*/data/*-[0-9].np[yz]")})
+    fit(tmp_path, folder, FAST, SLOW, epochs=1, seeds=2, certify=False, listener=look)
+    assert seen == [{"orders-1.npy", "state-1.npz"}, {"orders-2.npy", "state-2.npz"}]
 
 
 def test_every_epoch_of_every_launch_is_kept(result: Result) -> None:

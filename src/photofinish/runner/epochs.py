@@ -70,6 +70,8 @@ class EpochLaunch(LaunchRun):
 
     def run(self) -> Launch:
         launch = super().run()
+        for drawn in (self.state_file, self.orders_file):  # those of all trainings together would fill a disk
+            drawn.unlink(missing_ok=True)
         names = [entry.name for entry in self.course.entries if entry.name in self.guesses]
         for a, b in combinations(names, 2):
             same = int(np.sum(self.guesses[a] == self.guesses[b]))
