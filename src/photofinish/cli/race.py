@@ -75,7 +75,7 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], cho
     from photofinish.cli import present
     from photofinish.values import WHOLE
     if set(tasks) & set(WHOLE):
-        options.refuse(("precision", "time_all"), "tasks epoch and fit run every launch that --launches or --seeds says")
+        options.refuse(("precision", "time_all"), "of tasks epoch and fit, launches are as many as asked for")
     if "fit" not in tasks:
         options.refuse(("tolerance",), "it is of --task fit")
     return present.raced(api.race, model, contenders, tuple(dict.fromkeys(tasks)), chosen=chosen, quiet=quiet, **asked)
