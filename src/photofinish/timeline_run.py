@@ -90,12 +90,13 @@ def search(versions: Sequence[Dated], races: Races) -> Iterator[Search]:
     while (number := bisection.candidate(len(versions), found.sides)) is not None:
         low, high = found.bracket
         races.tell(f"between {low.version} and {high.version}: {versions[number].contender}")
-        found = replace(found, looks=(*found.looks, _look(number, versions, races)))
+        found = replace(found, looks=(*found.looks, _look(number, len(found.looks), versions, races)))
         yield found
     yield replace(found, closing=races.results([each.contender for each in found.bracket], _decided)[0])
 
 
-def _look(number: int, versions: Sequence[Dated], races: Races) -> Look:
+def _look(number: int, before: int, versions: Sequence[Dated], races: Races) -> Look:
+    """At the version of that number, after so many other looks."""
     good, name, bad = (versions[each].contender for each in (0, number, -1))
     _, skipped = races.available([good, name, bad])
     if skipped:
@@ -104,7 +105,7 @@ def _look(number: int, versions: Sequence[Dated], races: Races) -> Look:
     def read(results: tuple[Result, ...]) -> Look:
         (result,) = results
         barred = next((each.reason for each in result.verdicts if each.verdict == NOT_COMPARABLE), "")
-        where = None if barred else bisection.position(result.race, good, name, bad, len(versions))
+        where = None if barred else bisection.position(result.race, good, name, bad, before, len(versions))
         return Look(number, result, where, barred or ("" if where else "fewer than two launches compare it"))
     return read(races.results((good, name, bad), lambda results: bool(read(results).side)))
 

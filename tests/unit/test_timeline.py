@@ -74,11 +74,19 @@ def looked(step: float, good: float = 0.05, bad: float = 0.06, between: float = 
                                             (0.05477, OPEN)])
 def test_a_version_lies_on_the_side_of_the_end_it_is_nearer_to(step: float, side: str) -> None:
     raced = looked(step).race
-    found = bisection.position(raced, *raced.contenders, count=20)
+    found = bisection.position(raced, *raced.contenders, number=0, count=20)
     assert found is not None and found.side == side and found.launches == 6
     assert found.over.value == pytest.approx(step / (0.05 * 0.06) ** 0.5, rel=0.01)
     assert (found.seconds_to_decide == 0) is bool(side)
-    assert found.over.level == pytest.approx(1 - 0.05 / bisection.looks(20))
+    assert found.over.level == pytest.approx(1 - 0.8 * 0.05 / bisection.looks(20))
+
+
+@pytest.mark.parametrize("count", [3, 9, 30])
+def test_all_looks_together_err_in_five_percent_at_most(count: int) -> None:
+    """Also where every version between the ends is looked at, since some stayed open."""
+    each = [bisection.allowed(number, count) for number in range(count - 2)]
+    assert sum(each) <= 0.05 and each == sorted(each, reverse=True)
+    assert sum(each[:bisection.looks(count)]) == pytest.approx(0.04)
 
 
 def test_two_ends_as_fast_as_each_other_decide_nothing() -> None:
@@ -86,14 +94,14 @@ def test_two_ends_as_fast_as_each_other_decide_nothing() -> None:
     for seed in range(200):
         field = tuple(Runner(name, 0.05, between=0.02) for name in "abc")
         raced = race(field, launches=4, rounds=3, steps=1, seed=seed)
-        found = bisection.position(raced, *"abc", count=9)
+        found = bisection.position(raced, *"abc", number=0, count=9)
         wrong += found is not None and bool(found.side)
     assert wrong <= 10  # 5 % over three looks: 3.3 expected; 11 or more come about once in a thousand
 
 
 def test_one_launch_says_nothing() -> None:
     raced = looked(0.06, launches=1).race
-    assert bisection.position(raced, *raced.contenders, count=9) is None
+    assert bisection.position(raced, *raced.contenders, number=0, count=9) is None
 
 
 # Which versions are meant
@@ -221,7 +229,7 @@ def ends(good: float, bad: float, between: float = 0.003) -> Result:
 
 def look(step: float, between: float = 0.003) -> Look:
     result = looked(step, between=between)
-    return Look(1, result, bisection.position(result.race, *result.race.contenders, count=3))
+    return Look(1, result, bisection.position(result.race, *result.race.contenders, number=0, count=3))
 
 
 VERSIONS = dated(OLD, "1.13.1", NEW)
