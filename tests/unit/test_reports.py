@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import factories
-from photofinish.cli import listing, show
+from photofinish.cli import listing, present, show
 from photofinish.models import find
 from photofinish.outcome import Outcome
 from photofinish.render.document import (
@@ -363,3 +363,13 @@ def test_a_straggler_and_groups_are_told() -> None:
     said = " ".join(str(Outcome([judge(of)])).split())
     assert "tensorflow:graph took 23.40\u00d7 the time of torch:compile in the pilot of 4 launches" in said
     assert "5 of 5 launches ran them in 2 groups" in said and "with torch:eager in each" in said
+
+
+@pytest.mark.parametrize(("raced", "every", "code"), [
+    (("decided", "decided"), True, 0), (("decided", "nobody"), True, 1), (("decided", "nobody"), False, 0),
+    (("nobody", "nobody"), False, 1), (("decided", "not_comparable"), False, 1)])
+def test_a_sweep_succeeds_though_its_largest_batch_fits_nobody(raced: tuple[str, ...], every: bool, code: int) -> None:
+    def verb(listener: object) -> Outcome:
+        return Outcome(RESULTS[each] for each in raced)
+
+    assert present.raced(verb, chosen=present.Choice("csv", None), quiet=True, every=every) == code

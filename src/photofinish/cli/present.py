@@ -54,8 +54,10 @@ def present(results: Outcome, choice: Choice, full: bool = False) -> None:
     documents(whole, choice, full, short, lambda: json.text(results.to_json()))
 
 
-def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool, **asked: Any) -> int:
-    """Calls a verb of the API that races, shows its progress and what it came to, and returns the exit code."""
+def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool, every: bool = True,
+          **asked: Any) -> int:
+    """Calls a verb of the API that races, shows its progress and what it came to, and returns the exit code: 0 where
+    `every` race timed somebody, or at least one, and all that did are of who is proven equal."""
     with output.watching(quiet) as listener:
         try:
             results, interrupted = verb(*about, listener=listener, **asked), False
@@ -66,7 +68,8 @@ def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool
     present(results, chosen)
     if interrupted:
         return stopped_by_hand("this is what had been measured. See it again: photofinish report last")
-    return 0 if results and all(settled(result) for result in results) else 1
+    counted = [each for each in results if every or _timed(each)]
+    return 0 if counted and all(map(settled, counted)) else 1
 
 
 def found(verb: Callable[..., Any], *about: Any, quiet: bool, **asked: Any) -> tuple[Any, bool]:

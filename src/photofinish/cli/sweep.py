@@ -61,4 +61,4 @@ def command(model: str, contenders: tuple[str, ...], task: str, chosen: "Choice"
     """
     from photofinish import api
     from photofinish.cli import present
-    return present.raced(api.sweep, model, contenders, task, chosen=chosen, quiet=quiet, **asked)
+    return present.raced(api.sweep, model, contenders, task, chosen=chosen, quiet=quiet, every=False, **asked)
