@@ -152,6 +152,8 @@ def refused(run: Any, *said: str) -> None:
     (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
     (["race", "digits_cnn", "--memory", "much"], ["'much' is not a size", "8GiB"]),
     (["race", "digits_cnn", "-c", FAKES, "--tolerance", "1%"], ["--tolerance does nothing here", "--task fit"]),
+    (["race", "digits_cnn", "-c", FAKES, "--task", "fit", "--seeds", "2", "--launches", "3"],
+     ["--launches does nothing here", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "epoch", "--precision", "1%"], ["--precision does nothing", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "fit", "--time-all"], ["--time-all does nothing", "--seeds"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),

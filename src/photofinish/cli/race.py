@@ -76,6 +76,8 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], cho
     from photofinish.values import WHOLE
     if set(tasks) & set(WHOLE):
         options.refuse(("precision", "time_all"), "of tasks epoch and fit, launches are as many as asked for")
+    if asked["seeds"] is not None:
+        options.refuse(("launches",), "--seeds says how many trainings there are")
     if "fit" not in tasks:
         options.refuse(("tolerance",), "it is of --task fit")
     return present.raced(api.race, model, contenders, tuple(dict.fromkeys(tasks)), chosen=chosen, quiet=quiet, **asked)
