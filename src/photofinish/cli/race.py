@@ -75,7 +75,7 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], cho
     from photofinish.cli import present
     from photofinish.values import WHOLE
     if set(tasks) & set(WHOLE):
-        options.refuse(("precision", "time_all"), "of tasks epoch and fit, launches are as many as asked for")
+        options.refuse(("precision", "time_all"), "tasks epoch and fit run all of --launches or --seeds")
     if asked["seeds"] is not None:
         options.refuse(("launches",), "--seeds says how many trainings there are")
     if "fit" not in tasks:
