@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from photofinish import api
+from photofinish.errors import UsageError
 from photofinish.measure.proof import LEAST_BATCH, Plan
 from photofinish.models import find
 from photofinish.runner import reference
@@ -45,7 +46,7 @@ def test_what_several_processes_share_is_divided_evenly() -> None:
 
 def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = Reference(course("digits_cnn", 2), None, (1, 3))
-    twice.course.folder, twice.course.seed, twice.course.weights = tmp_path, 7, None
+    twice.course.folder, twice.course.seed, twice.course.weights, twice.course.entries = tmp_path, 7, None, []
     monkeypatch.setattr(twice, "_compute", lambda folder, parts: None)
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
@@ -93,3 +94,21 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     assert ran.count(("numpy", "confirm", "numpy")) == 1
     assert found.name == ("numpy float64" if who == "numpy" else f"{who} float64, confirmed by numpy")
     assert said in told or not said
+
+
+def test_a_proof_that_is_sure_to_fill_the_disk_is_refused_before_it_begins(tmp_path: Path,
+                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = reference.KEPT * find("lenet5").small().parameter_count
+    monkeypatch.setattr(reference.shutil, "disk_usage", lambda folder: SimpleNamespace(free=needed - 1))
+    with pytest.raises(UsageError, match="the proof of lenet5 writes") as refused:
+        api.verify("lenet5", ["fake:steady"], reduced=True, store=tmp_path)
+    assert "--store" in refused.value.hint
+    monkeypatch.setattr(reference.shutil, "disk_usage", lambda folder: SimpleNamespace(free=needed))
+    Reference(_placed("lenet5", tmp_path), None, (1,))._check_room()
+
+
+def _placed(model: str, folder: Path) -> Any:
+    placed = course(model, 8)
+    placed.folder, placed.entries = folder, [SimpleNamespace(rests_on=None)]
+    placed.forward_only = lambda entry: False
+    return placed

@@ -7,6 +7,7 @@ statistics. So no framework is ever the only witness for itself. TensorFlow is a
 TensorFlow's GELU, for one, is rounded to float32.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from photofinish import environments, models
+from photofinish.environments.make import told
+from photofinish.errors import UsageError
 from photofinish.graph import Graph, ModelError
 from photofinish.measure import proof
 from photofinish.measure.split import of_each_part
@@ -34,6 +37,8 @@ LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten sec
 PACES = [tuple(replace(each, learning_rate=each.learning_rate * pace) for each in proof.OPTIMIZERS)
          for pace in (1.0, 0.1, 0.01)]
 EXACT_DRAWS = 6  # of the reference, and again of each coarser format
+# At least: each parameter once in float32, and in float64 with one slot and with two before two steps each.
+KEPT = 4 + 2 * 8 * (2 + 3)
 
 
 class Reference:
@@ -89,6 +94,7 @@ class Reference:
         return folder
 
     def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int) -> None:
+        self._check_room()
         own, exact = (self.draws[seed - self.course.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in PACES:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
@@ -99,6 +105,15 @@ class Reference:
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)
+
+    def _check_room(self) -> None:
+        """Raises UsageError where the proof is sure to fill the disk, rather than after an hour."""
+        needed = 0 if self.forward_only else KEPT * self.course.graph.parameter_count
+        free = shutil.disk_usage(self.course.folder).free
+        if free < needed:
+            raise UsageError(f"the proof of {self.course.case.model} writes {told(needed)} and more into "
+                             f"{self.course.folder.parent}, and {told(free)} are free there",
+                             "free some disk space, or choose another place with --store FOLDER")
 
     def _compute(self, folder: Path, parts: int) -> None:
         """The reference's part of the proof, by the first stand-in that is believed. Raises WorkerFailed."""
