@@ -84,7 +84,8 @@ def answers(races: list[Settled]) -> list[str]:
 
 def test_the_box_answers_the_question(races: list[Settled]) -> None:
     """Many races of a group are counted, one is told by itself, and nothing is counted that did not happen."""
-    assert "4 races: torch:eager is faster in 2, tensorflow:graph is faster in 1" in answers(races)[0]
+    assert ("4 races, torch:eager against tensorflow:graph: torch:eager is faster in 2, tensorflow:graph is faster in 1"
+            in answers(races)[0])
     assert "0" not in answers(races)[0]
     (alone,) = answers([races[0]])
     assert alone.startswith("Training, resnet18: torch:eager is faster than tensorflow:graph, 1.")
@@ -159,6 +160,8 @@ def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[
     assert row["Published"] == f"1.80{TIMES} at 4 by 2" and "Same way" not in row
     bare = [replace(races[2], planned=replace(races[2].planned, published=None))]
     assert "Published" not in race_row(bare)
+    assert (race_row(bare)["Faster"], race_row(bare)["Than"]) == tuple(Span(each, "contender") for each in PAIR[::-1])
+    assert "Than" not in row
     (found,) = as_json(study(bare), bare)["races"][0]["results"]
     assert found["verdict"]["a"] == PAIR[1]  # faster on vgg16, though the published pair names it last
     assert as_json(study([other]), [other])["races"][0]["elsewhere"] == {"figure": 1.8, "size": "4 by 2"}

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from photofinish.render.document import Cell, Column, Fold, Table
-from photofinish.reports.reading import contender, interval, measure, memory_bytes, peaks_of, timed, without_empty
+from photofinish.reports.reading import (
+    TASKS,
+    contender,
+    interval,
+    measure,
+    memory_bytes,
+    peaks_of,
+    timed,
+    without_empty,
+)
 from photofinish.stats.energy import consumption
 from photofinish.values import Result, Standing
 
 
-def of_all(races: Sequence[tuple[str, str, Result]]) -> Iterator[Fold]:
-    """Of races of one task, each with its model and size."""
+def of_all(races: Sequence[tuple[str, str, Result]], alone: bool) -> Iterator[Fold]:
+    """Of races of one task, each with its model and size; it is named where it is not `alone`."""
     rows = [(model, size, *_row(result, each)) for model, size, result in races for each in timed(result)]
     if not rows:
         return
@@ -20,7 +29,7 @@ def of_all(races: Sequence[tuple[str, str, Result]]) -> Iterator[Fold]:
                Column(f"{measure(case).capitalize()}, 95 % interval", "duration"), Column("Throughput /s", "number"),
                Column("Unit"), Column("Peak while loading", "bytes"), Column("Peak memory", "bytes"),
                Column("Energy per unit", "energy"))
-    yield Fold("Every contender", (without_empty(Table(
+    yield Fold("Every contender" if alone else f"Every contender, {TASKS[case.task]}", (without_empty(Table(
         "contenders", columns, tuple(rows), f"Peaks are of one process each, {peaks_of(case)}.")),))
 
 

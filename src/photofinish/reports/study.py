@@ -163,7 +163,7 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield _table(tasks, able, published)
     for task in tasks:
         yield from figures.of_all([(each.planned.model, _size(each.planned), result) for each in able
-                                   if (result := _of(each, task)) is not None])
+                                   if (result := _of(each, task)) is not None], alone=len(tasks) == 1)
     yield from _left_out(rows)
 
 
@@ -251,7 +251,7 @@ def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
             where = _heading(group, rows) + (f", {TASKS[task]}" if len(tasks) > 1 else "")
             found = _tally(task, rows, published)
             if found:
-                yield (f"{where}, {len(found.samples)} races: ", *_told(found), ".")
+                yield (f"{where}, {len(found.samples)} races, ", *_told(found), ".")
                 continue
             for row in rows:
                 ours = _pair(_of(row, task), published)
@@ -261,7 +261,8 @@ def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
 
 
 def _told(found: _Tally) -> Iterator[Span | str]:
-    """Who is faster in how many; what happened in none is left out."""
+    """Who of whom is faster in how many; what happened in none is left out."""
+    yield from (Span(found.a, "contender"), " against ", Span(found.b, "contender"), ": ")
     parts: list[Text] = [(Span(name, "contender"), f" is faster in {found.words[word]}")
                          for name, word in ((found.a, "FASTER"), (found.b, "SLOWER")) if found.words[word]]
     parts += [(f"{found.words[word]} {word.lower()}",) for word in ("EQUIVALENT", "UNDECIDED") if found.words[word]]
@@ -284,7 +285,7 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
     found = _tally(task, rows, published)
     if found is None:
         return
-    yield Paragraph((f"Of {len(found.samples)} races, judged together (Holm): ", *_told(found), "."))
+    yield Paragraph((f"Of {len(found.samples)} races, judged together (Holm), ", *_told(found), "."))
     test = interaction(found.samples)
     if test is not None:
         shown = test.chance < ALPHA
@@ -321,11 +322,11 @@ def _kernels(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
 
 
 def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
-    """Every race. Columns in which all are alike are left out, and those of published figures where there is none."""
+    """Every race. Columns in which all are alike are left out, and those in which nothing stands."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
     fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
              if len({str(row[title][1]) for row in told}) == 1]
-    fixed += [title for title in ("Published", "Same way") if all(row[title][1] is None for row in told)]
+    fixed += [title for title in ("Than", "Published", "Same way") if all(row[title][1] is None for row in told)]
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
     return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
 
@@ -341,6 +342,7 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
         "Regime": ("text", planned.regime), "Task": ("text", task),
         "Day": ("count", planned.day),
         "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
+        "Than": ("contender", None if published else _slower(ours)),
         "Ratio": ("ratio", ratio), "Published": ("ratio", _figure(planned)),
         "Same way": ("text", {None: None, True: "yes", False: "no"}[_agrees(ours, planned.published)])}
 
@@ -386,6 +388,13 @@ def _faster(ours: Verdict | None) -> Cell:
     if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
         return None
     return Span(ours.a if ours.verdict == "FASTER" else ours.b, "contender")
+
+
+def _slower(ours: Verdict | None) -> Cell:
+    """Of a published pair both are named above the table."""
+    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
+        return None
+    return Span(ours.b if ours.verdict == "FASTER" else ours.a, "contender")
 
 
 def _agrees(ours: Verdict | None, published: float | str | None) -> bool | None:
