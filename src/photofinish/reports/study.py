@@ -19,7 +19,6 @@ from photofinish.render.document import (
     Document,
     Facts,
     Heading,
-    Interval,
     Note,
     Paragraph,
     Quantity,
@@ -29,18 +28,17 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES, write
-from photofinish.reports import costs, epochs, figures, learning, provenance, verdict
-from photofinish.reports.reading import TASKS, between, interval, ranked
+from photofinish.render.quantities import TIMES
+from photofinish.reports import costs, epochs, figures, learning, provenance, study_rows, verdict
+from photofinish.reports.reading import TASKS, interval
 from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.largest import MOST_TRIALS
 from photofinish.stats.verdict import ALPHA, compared, decide, left
-from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled, Study
+from photofinish.study import Published, Settled, Study
 from photofinish.values import MAX, Result, Verdict, to_json
 from photofinish.values.profile import KERNELS
 
-NOT_YET = "not yet run"
 SOME = 3  # races that are named where a reason keeps many out
 
 
@@ -95,9 +93,9 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
     planned = settled.planned
     found = []
     for result in settled.results:
-        ours = _pair(result, published)
+        ours = study_rows.pair(result, published)
         found.append({"id": result.race.id, "task": result.race.case.task, "outcome": verdict.outcome(result),
-                      "verdict": to_json(ours) if ours else None, "agrees": _agrees(ours, planned.published)})
+                      "verdict": to_json(ours) if ours else None, "agrees": study_rows.agrees(ours, planned.published)})
     return {"key": planned.key, "group": planned.group, "model": planned.model, "tasks": list(planned.tasks),
             "batch": planned.batch, "input": list(planned.shape) if planned.shape else None, "device": planned.device,
             "regime": planned.regime, "day": planned.day, "contenders": list(planned.contenders),
@@ -116,7 +114,7 @@ def _groups(races: Sequence[Settled]) -> list[tuple[str, list[Settled]]]:
 
 def _published(study: Study, rows: Sequence[Settled]) -> Published | None:
     """What was published of the group, if a figure of any of its races was."""
-    known = any(_figure(each.planned) is not None for each in rows)
+    known = any(study_rows.figure(each.planned) is not None for each in rows)
     return study.published.get(rows[0].planned.group) if known else None
 
 
@@ -144,7 +142,7 @@ def _contenders(study: Study) -> tuple[str, ...]:
 def _state(settled: Settled) -> str:
     if settled.reason:
         return f"left out: {settled.reason}"
-    return "done" if settled.results else NOT_YET
+    return "done" if settled.results else study_rows.NOT_YET
 
 
 def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
@@ -160,10 +158,10 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
             yield Heading(TASKS[task].capitalize())
         yield from told
     if able:
-        yield _table(tasks, able, published)
+        yield study_rows.table(tasks, able, published)
     for task in tasks:
-        yield from figures.of_all([(each.planned.model, _size(each.planned), result) for each in able
-                                   if (result := _of(each, task)) is not None], alone=len(tasks) == 1)
+        yield from figures.of_all([(each.planned.model, study_rows.size(each.planned), result) for each in able
+                                   if (result := study_rows.result_of(each, task)) is not None], alone=len(tasks) == 1)
     yield from _left_out(rows)
 
 
@@ -171,7 +169,7 @@ def _of_task(task: str, rows: Sequence[Settled], published: Published | None) ->
     yield from _map(task, rows, published)
     yield from _comes_to(task, rows, published)
     yield from _agreement(task, rows, published)
-    found = [(each.planned, result) for each in rows if (result := _of(each, task)) is not None]
+    found = [(each.planned, result) for each in rows if (result := study_rows.result_of(each, task)) is not None]
     if task == "epoch":
         yield from epochs.firsts([(planned.model, result) for planned, result in found])
     if task == "fit":
@@ -190,26 +188,20 @@ def _left_out(races: Sequence[Settled]) -> Iterator[Block]:
 
 def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
     """Models by sizes, in the colour of who is faster, the stronger the more; only where that makes a grid."""
-    sizes = list(dict.fromkeys(_size(each.planned) for each in rows))
+    sizes = list(dict.fromkeys(study_rows.size(each.planned) for each in rows))
     models = list(dict.fromkeys(each.planned.model for each in rows))
     if len(sizes) < 2 or len(models) < 2 or not any(each.results for each in rows):
         return
-    cells = {(each.planned.model, _size(each.planned)): _tile(_of(each, task), published) for each in rows}
+    cells = {(each.planned.model, study_rows.size(each.planned)): _tile(study_rows.result_of(each, task), published)
+             for each in rows}
     yield Table("map", (Column("Model", "code"), *(Column(size) for size in sizes)),
                 tuple((model, *(cells.get((model, size)) for size in sizes)) for model in models),
                 "How many times as long the slower takes, each race judged by itself, in the colour of the faster; = "
                 "equivalent, ? undecided.")
 
 
-def _size(planned: PlannedRace) -> str:
-    shape = "x".join(map(str, planned.shape)) if planned.shape else ""
-    told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else "",
-            planned.regime if planned.regime != "matched" else "", f"day {planned.day}" if planned.day else ""]
-    return " ".join(each for each in told if each) or "its own size"
-
-
 def _tile(result: Result | None, published: Published | None) -> Cell:
-    ours = _pair(result, published)
+    ours = study_rows.pair(result, published)
     if ours is None or ours.ratio is None:
         return None
     if ours.verdict not in ("FASTER", "SLOWER"):
@@ -230,8 +222,8 @@ class _Tally:
 
 def _tally(task: str, rows: Sequence[Settled], published: Published | None) -> _Tally | None:
     """None where fewer than two races compare the pair."""
-    found = [result for each in rows if (result := _of(each, task)) is not None and result.comparable]
-    pairs = [(ours.a, ours.b) for result in found if (ours := _pair(result, published)) is not None]
+    found = [result for each in rows if (result := study_rows.result_of(each, task)) is not None and result.comparable]
+    pairs = [(ours.a, ours.b) for result in found if (ours := study_rows.pair(result, published)) is not None]
     if not pairs:
         return None
     a, b = (published.a, published.b) if published else pairs[0]
@@ -254,7 +246,7 @@ def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
                 yield (f"{where}, {len(found.samples)} races, ", *_told(found), ".")
                 continue
             for row in rows:
-                ours = _pair(_of(row, task), published)
+                ours = study_rows.pair(study_rows.result_of(row, task), published)
                 if ours is not None and ours.ratio is not None:
                     model = "" if row.planned.model == group else f", {row.planned.model}"
                     yield (f"{where}{model}: ", *_alone(ours), ".")
@@ -298,115 +290,33 @@ def _busy(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
     """The share of the time in which the device worked, of each race and contender, where that was counted: what is
     left of it is no kernel's time."""
     shares = [(each.planned, {used.contender: used.busy for used in consumption(result.race) if used.busy is not None})
-              for each in rows if (result := _of(each, task)) is not None]
+              for each in rows if (result := study_rows.result_of(each, task)) is not None]
     names = list(dict.fromkeys(name for _, busy in shares for name in busy))
     if names:
         columns = (Column("Model", "code"), Column("Size"), *(Column(name, "percent") for name in names))
         yield Table("busy", columns, tuple(
-            (planned.model, _size(planned), *(busy.get(name) for name in names)) for planned, busy in shares if busy),
+            (planned.model, study_rows.size(planned), *(busy.get(name) for name in names))
+            for planned, busy in shares if busy),
             "How busy the device was, by the driver's own samples over a run of several seconds.")
 
 
 def _kernels(task: str, rows: Sequence[Settled]) -> Iterator[Block]:
     """The share of a step that kernels take, of each race and contender whose steps were looked into."""
-    found = [(each.planned, result.race) for each in rows if (result := _of(each, task)) is not None]
+    found = [(each.planned, result.race) for each in rows if (result := study_rows.result_of(each, task)) is not None]
     shares = [(planned, {told.contender: told.shares.get(KERNELS) for told in whereabouts(race, race.contenders)})
               for planned, race in found if race.profiles]
     told = list(dict.fromkeys(name for _, by_name in shares for name, share in by_name.items() if share is not None))
     if told:
         columns = (Column("Model", "code"), Column("Size"), *(Column(name, "percent") for name in told))
         yield Table("kernels", columns, tuple(
-            (planned.model, _size(planned), *(interval(by_name.get(name)) for name in told))
+            (planned.model, study_rows.size(planned), *(interval(by_name.get(name)) for name in told))
             for planned, by_name in shares), "The share of a step in which kernels compute, by each framework's own "
             "profiler; 95 % intervals over launches. The rest is what a framework does around them.")
 
 
-def _table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
-    """Every race. Columns in which all are alike are left out, and those in which nothing stands."""
-    told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
-    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
-             if len({str(row[title][1]) for row in told}) == 1]
-    fixed += [title for title in ("Than", "Published", "Same way") if all(row[title][1] is None for row in told)]
-    columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
-    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
-
-
-def _row(settled: Settled, task: str, published: Published | None) -> dict[str, tuple[str, Cell]]:
-    """Title -> hint and cell."""
-    planned, result = settled.planned, _of(settled, task)
-    ours = _pair(result, published)
-    ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
-    return {
-        "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
-        "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
-        "Regime": ("text", planned.regime), "Task": ("text", task),
-        "Day": ("count", planned.day),
-        "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
-        "Than": ("contender", None if published else _slower(ours)),
-        "Ratio": ("ratio", ratio), "Published": ("ratio", _figure(planned)),
-        "Same way": ("text", {None: None, True: "yes", False: "no"}[_agrees(ours, planned.published)])}
-
-
-def _figure(planned: PlannedRace) -> Cell:
-    """What was published of it; of another size it stands there with that size."""
-    other = planned.elsewhere
-    if planned.published is not None or other is None:
-        return planned.published
-    figure = other.figure if isinstance(other.figure, str) else write(other.figure, "ratio")
-    return f"{figure} at {other.size}"
-
-
-def _batch(planned: PlannedRace, result: Result | None) -> Cell:
-    """The largest that all can take is known when it was looked for."""
-    return f"{result.race.case.batch} ({MAX})" if planned.batch == MAX and result else planned.batch
-
-
-def _of(settled: Settled, task: str) -> Result | None:
-    return next((each for each in settled.results if each.race.case.task == task), None)
-
-
-def _pair(result: Result | None, published: Published | None) -> Verdict | None:
-    """The verdict on the published pair; without one, on the first two."""
-    if result is None:
-        return None
-    if published:
-        return between(result, published.a, published.b)
-    first = [each.contender for each in ranked(result)][:2]
-    return between(result, *first) if len(first) == 2 else None
-
-
-def _word(ours: Verdict | None, result: Result | None) -> str:
-    """The verdict on the pair of the row, whoever else was in the race."""
-    if result is None:
-        return NOT_YET
-    if ours is None:
-        return verdict.outcome(result)
-    return "FASTER" if ours.verdict == "SLOWER" else ours.verdict
-
-
-def _faster(ours: Verdict | None) -> Cell:
-    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
-        return None
-    return Span(ours.a if ours.verdict == "FASTER" else ours.b, "contender")
-
-
-def _slower(ours: Verdict | None) -> Cell:
-    """Of a published pair both are named above the table."""
-    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
-        return None
-    return Span(ours.b if ours.verdict == "FASTER" else ours.a, "contender")
-
-
-def _agrees(ours: Verdict | None, published: float | str | None) -> bool | None:
-    """Whether ours goes the way of the published figure; None where one of them goes no way."""
-    if ours is None or published is None or published == OUT_OF_MEMORY or ours.verdict not in ("FASTER", "SLOWER"):
-        return None
-    return None if published == 1 else (ours.verdict == "FASTER") == (float(published) > 1)
-
-
 def _agreement(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
-    found = [_agrees(_pair(result, published), each.planned.published)
-             for each in rows if (result := _of(each, task)) is not None]
+    found = [study_rows.agrees(study_rows.pair(result, published), each.planned.published)
+             for each in rows if (result := study_rows.result_of(each, task)) is not None]
     judged = [each for each in found if each is not None]
     if judged:
         yield Paragraph((f"{sum(judged)} of {len(judged)} races that are decided and have a published figure go the "

@@ -1,0 +1,104 @@
+"""One race of a study as a row: the verdict on its pair, and the published figure beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from photofinish.render.document import Cell, Column, Interval, Span, Table
+from photofinish.render.quantities import write
+from photofinish.reports import verdict
+from photofinish.reports.reading import between, ranked
+from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled
+from photofinish.values import MAX, Result, Verdict
+
+NOT_YET = "not yet run"
+
+
+def table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
+    """Every race. Columns in which all are alike are left out, and those in which nothing stands."""
+    told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
+    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
+             if len({str(row[title][1]) for row in told}) == 1]
+    fixed += [title for title in ("Than", "Published", "Same way") if all(row[title][1] is None for row in told)]
+    columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
+    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
+
+
+def _row(settled: Settled, task: str, published: Published | None) -> dict[str, tuple[str, Cell]]:
+    """Title -> hint and cell."""
+    planned, result = settled.planned, result_of(settled, task)
+    ours = pair(result, published)
+    ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
+    return {
+        "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
+        "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
+        "Regime": ("text", planned.regime), "Task": ("text", task),
+        "Day": ("count", planned.day),
+        "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
+        "Than": ("contender", None if published else _slower(ours)),
+        "Ratio": ("ratio", ratio), "Published": ("ratio", figure(planned)),
+        "Same way": ("text", {None: None, True: "yes", False: "no"}[agrees(ours, planned.published)])}
+
+
+def figure(planned: PlannedRace) -> Cell:
+    """What was published of it; of another size it stands there with that size."""
+    other = planned.elsewhere
+    if planned.published is not None or other is None:
+        return planned.published
+    figure = other.figure if isinstance(other.figure, str) else write(other.figure, "ratio")
+    return f"{figure} at {other.size}"
+
+
+def size(planned: PlannedRace) -> str:
+    shape = "x".join(map(str, planned.shape)) if planned.shape else ""
+    told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else "",
+            planned.regime if planned.regime != "matched" else "", f"day {planned.day}" if planned.day else ""]
+    return " ".join(each for each in told if each) or "its own size"
+
+
+def _batch(planned: PlannedRace, result: Result | None) -> Cell:
+    """The largest that all can take is known when it was looked for."""
+    return f"{result.race.case.batch} ({MAX})" if planned.batch == MAX and result else planned.batch
+
+
+def result_of(settled: Settled, task: str) -> Result | None:
+    return next((each for each in settled.results if each.race.case.task == task), None)
+
+
+def pair(result: Result | None, published: Published | None) -> Verdict | None:
+    """The verdict on the published pair; without one, on the first two."""
+    if result is None:
+        return None
+    if published:
+        return between(result, published.a, published.b)
+    first = [each.contender for each in ranked(result)][:2]
+    return between(result, *first) if len(first) == 2 else None
+
+
+def _word(ours: Verdict | None, result: Result | None) -> str:
+    """The verdict on the pair of the row, whoever else was in the race."""
+    if result is None:
+        return NOT_YET
+    if ours is None:
+        return verdict.outcome(result)
+    return "FASTER" if ours.verdict == "SLOWER" else ours.verdict
+
+
+def _faster(ours: Verdict | None) -> Cell:
+    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
+        return None
+    return Span(ours.a if ours.verdict == "FASTER" else ours.b, "contender")
+
+
+def _slower(ours: Verdict | None) -> Cell:
+    """Of a published pair both are named above the table."""
+    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
+        return None
+    return Span(ours.b if ours.verdict == "FASTER" else ours.a, "contender")
+
+
+def agrees(ours: Verdict | None, published: float | str | None) -> bool | None:
+    """Whether ours goes the way of the published figure; None where one of them goes no way."""
+    if ours is None or published is None or published == OUT_OF_MEMORY or ours.verdict not in ("FASTER", "SLOWER"):
+        return None
+    return None if published == 1 else (ours.verdict == "FASTER") == (float(published) > 1)
