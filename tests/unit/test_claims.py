@@ -220,6 +220,7 @@ def test_what_a_batch_that_lies_ready_leaves_out(times: float, word: str) -> Non
     asked = claim("loading", contenders=list(PAIR))
     found = judge(asked, through_pipeline(times))
     assert found.word == word, found.why
+    assert [found.why.index(name) for name in PAIR] == sorted(found.why.index(name) for name in PAIR)  # as it is asked
     assert judge(asked, through_pipeline(times)[:1]).word == "NOT YET RUN"
 
 

@@ -200,7 +200,8 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     for each in races:
         for result in each.results:
             case, planned = result.race.case, each.planned
-            for name in set(claim.asks["contenders"]) & set(result.race.contenders) if result.comparable else ():
+            raced = [name for name in claim.asks["contenders"] if name in result.race.contenders]
+            for name in raced if result.comparable else ():
                 logs = _logs(result.race, name)
                 if case.training is not None and case.training.samples % case.batch:
                     continue  # a short batch is no step like the others
