@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import time
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,27 @@ HYPERVISOR_FILES = {"sys/class/dmi/id/sys_vendor": ("QEMU", "VMware", "Xen", "Am
 ACCELERATORS = {"cuda": ("NVIDIA GPU", ("dev/nvidia[0-9]*",)),  # by what stands in /dev where there is one
                 "tpu": ("TPU", ("dev/accel[0-9]*", "dev/vfio/[0-9]*"))}
 CONTAINER_FILES = (".dockerenv", "run/.containerenv")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a machine is known by from race to race, its kernel and packages apart; memory in bytes. Clouds give several
+    processors one name: their instruction sets tell them apart."""
+
+    cpu: str
+    instructions: tuple[str, ...]
+    cores: int | None
+    memory: int | None
+    gpus: str
+    system: str
+
+
+def identity(facts: dict[str, Any]) -> Identity:
+    """Of the machine with these `facts`. Memory to a whole GiB: what a kernel keeps differs from start to start."""
+    memory = facts.get("memory")
+    return Identity(facts.get("cpu") or "unknown", tuple(facts.get("flags") or ()), facts.get("usable_cores"),
+                    round(memory / 2**30) * 2**30 if memory else None,
+                    ", ".join(each["name"] for each in facts.get("gpus") or ()), facts.get("system") or "")
 
 
 def facts(root: Path = Path("/")) -> dict[str, Any]:
@@ -93,6 +115,11 @@ def cpu_flags(root: Path) -> list[str]:
     info = _cpuinfo(root)
     found = set((info.get("flags") or info.get("Features") or "").split())
     return [flag for flag in FLAGS if flag in found]
+
+
+def processor(root: Path = Path("/")) -> str:
+    """The name and the instruction sets: what decides how arithmetic is rounded."""
+    return " ".join((cpu_model(root), *cpu_flags(root)))
 
 
 def threads_per_core(root: Path) -> int | None:

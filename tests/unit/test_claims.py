@@ -195,7 +195,16 @@ def test_times_differ_from_day_to_day_and_their_ratio_does_not(times: tuple[floa
                                                                word: str) -> None:
     found = judge(claim("over-days", days=3), [day(*each) for each in zip((1, 2, 3), times, ratios)])
     assert found.word == word, found.why
-    assert "over 3 days" in found.why
+    assert "over 3 days" in found.why and "machines" not in found.why
+
+
+def test_days_on_other_machines_are_told_to_be() -> None:
+    """One name of a processor, other instruction sets."""
+    days = [day(number, time) for number, time in enumerate((0.05, 0.06, 0.055), 1)]
+    (result,) = days[2].results
+    elsewhere = replace(result.race, machine={**result.race.machine, "flags": ["avx512f"]})
+    days[2] = replace(days[2], results=(replace(result, race=elsewhere),))
+    assert "(on 2 machines)" in judge(claim("over-days", days=3), days).why
 
 
 def test_three_races_of_one_day_are_one_day() -> None:

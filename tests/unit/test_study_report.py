@@ -1,6 +1,7 @@
 """The report of a study says who is faster where, whether that depends on the race, and what was published."""
 
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +13,16 @@ from factories import Runner, case, race
 from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Banner, Fold, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
+from photofinish.render.document import Banner, Document, Fold, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
 from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
-from photofinish.reports.study import as_json, document
+from photofinish.reports.study import as_json, document, plan
 from photofinish.stats import judge
 from photofinish.store import Store
 from photofinish.study import OUT_OF_MEMORY, Accuracy, Elsewhere, PlannedRace, Published, Settled, Study
 from photofinish.values import Energy, Epoch, Metering, Training
 
+Report = Callable[[Study, Sequence[Settled]], Document]
 PAIR = ("torch:eager", "tensorflow:graph")
 FASTER = {("resnet18", 1): 1.3, ("resnet18", 8): 1.25, ("vgg16", 1): 0.7, ("vgg16", 8): 1.0}  # seconds of b over a's
 PUBLISHED = {("resnet18", 1): 1.4, ("resnet18", 8): 0.8, ("vgg16", 1): 0.9, ("vgg16", 8): OUT_OF_MEMORY}
@@ -152,6 +154,19 @@ def test_machines_days_and_versions_are_told(races: list[Settled]) -> None:
     assert "2 machines" in warnings(raced(races, ("EPYC", "2026-11-25", "2.13.0"), ("Xeon", "2026-11-25", "2.13.0")))[0]
 
 
+def test_one_name_with_other_instruction_sets_is_another_machine(races: list[Settled]) -> None:
+    """A cloud calls several processors AMD EPYC; who adds races to those of another is told before they begin."""
+    two = raced(races, ("EPYC", "2026-11-25", "2.13.0"), ("EPYC", "2026-11-25", "2.13.0"))
+    (result,) = two[1].results
+    newer = replace(result.race, machine={**result.race.machine, "flags": ["avx2", "avx512f"]})
+    two[1] = replace(two[1], results=(replace(result, race=newer),))
+    assert [each["instructions"] for each in as_json(study(two), two)["machines"]] == [[], ["avx2", "avx512f"]]
+    assert "2 machines" in warnings(two)[0]
+    due = [*two, Settled(races[2].planned)]
+    assert "1 on EPYC with avx2 avx512f, 2 cores" in warnings(due, plan)[0]
+    assert not warnings(two, plan)
+
+
 def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[Settled]) -> None:
     """It is never counted as going the same way or not; without any figure the two fastest are compared."""
     planned = replace(races[0].planned, published=None, elsewhere=Elsewhere(1.8, "4 by 2"))
@@ -202,8 +217,8 @@ def race_row(races: list[Settled]) -> dict[str, object]:
     return dict(zip([column.title for column in table.columns], table.rows[0]))
 
 
-def warnings(races: list[Settled]) -> list[str]:
-    return [plain(each.text) for each in blocks_of(document(study(races), races), Note)
+def warnings(races: list[Settled], report: Report = document) -> list[str]:
+    return [plain(each.text) for each in blocks_of(report(study(races), races), Note)
             if isinstance(each, Note) and each.tone == "warning"]
 
 

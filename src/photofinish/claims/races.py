@@ -8,6 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
+from photofinish import machine
 from photofinish.claims import costs, memory
 from photofinish.claims.claim import Claim, Judgement, together, weighed
 from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, decided, margin_of, not_run, samples
@@ -183,8 +184,14 @@ def _over_days(claim: Claim, races: Sequence[Settled]) -> Judgement:
             against.append(title)
     told = "; ".join(f"{title}: over {len(found)} days times differ by up to "
                      f"{max(alike.apart(families[title, name]) for name in (a, b)):.3f} times, their ratio by "
-                     f"{alike.apart(families[title, '']):.3f}" for title, found in enough.items())
+                     f"{alike.apart(families[title, '']):.3f}{_places(found)}" for title, found in enough.items())
     return Judgement(claim, weighed(speaking, against, read=len(enough)), told, tuple(speaking), tuple(against))
+
+
+def _places(days: Sequence[Race]) -> str:
+    """That days differ in their machine too, as those of a cloud may."""
+    places = len({machine.identity(race.machine) for race in days})
+    return f" (on {places} machines)" if places > 1 else ""
 
 
 def _logs(race: Race, name: str) -> np.ndarray:

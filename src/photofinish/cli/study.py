@@ -83,15 +83,19 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     """
     from photofinish import study_run
     from photofinish.cli import output, present
+    from photofinish.reports import provenance
     from photofinish.reports import study as report
     from photofinish.study import find
     found = find(study, scale)
     asked = study_run.narrowed(found, only)
+    known = study_run.outcome(asked, store)
     if dry_run:
-        known = study_run.outcome(asked, store)
         present.documents([report.plan(asked, known)], chosen,
                           as_json=lambda: json.dumps(report.as_json(asked, known), indent=2))
         return 0
+    others = provenance.of_others([result for each in known for result in each.results])
+    if others and any(each.due for each in known):
+        click.echo(f"Warning: {others}.", err=True)
     interrupted = False
     with output.watching(quiet) as listener:
         try:

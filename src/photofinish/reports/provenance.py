@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from photofinish.machine import Identity, facts, identity
 from photofinish.render.document import Block, Cell, Column, Note, Section, Table
+from photofinish.render.quantities import write
+from photofinish.reports.reading import counted
 from photofinish.values import Result
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What a machine is known by from race to race, its kernel and packages apart; memory in bytes."""
-
-    cpu: str
-    cores: int | None
-    memory: int | None
-    gpus: str
-    system: str
 
 
 @dataclass(frozen=True)
 class Stay:
     """The races on one machine: how many, and the days of the first and the last."""
 
-    machine: Machine
+    machine: Identity
     races: int
     first: str
     last: str
@@ -39,8 +31,8 @@ def section(results: Sequence[Result]) -> Section:
         blocks.append(Note((f"These races ran on {len(stays)} machines: what holds on one need not on another. "
                             "Keep a store for each (--store).",), "warning"))
     if stays:
-        columns = (Column("Processor"), Column("Cores", "count"), Column("Memory", "bytes"), Column("GPU"),
-                   Column("System"), Column("Races", "count"), Column("From"), Column("To"))
+        columns = (Column("Processor"), Column("Instructions"), Column("Cores", "count"), Column("Memory", "bytes"),
+                   Column("GPU"), Column("System"), Column("Races", "count"), Column("From"), Column("To"))
         blocks.append(Table("machines", columns, tuple(_row(each) for each in stays)))
     versions = _versions(results)
     if versions:
@@ -50,31 +42,41 @@ def section(results: Sequence[Result]) -> Section:
     return Section("where", "Where, when and in which versions", tuple(blocks))
 
 
+def of_others(results: Sequence[Result]) -> str:
+    """A warning, or "", for who is about to add races of this machine to those of another."""
+    here = identity(facts())
+    others = [stay for stay in _stays(results) if stay.machine != here]
+    if not others:
+        return ""
+    told = "; ".join(f"{stay.races} on {_named(stay.machine)}" for stay in others)
+    return (f"races in this store were run on another machine ({told}); this is {_named(here)}. What is run now stands "
+            "beside them: for results of this machine alone, keep another store (--store)")
+
+
 def as_json(results: Sequence[Result]) -> dict[str, Any]:
     """The machines, each with its number of races and their days, and the versions of each contender."""
-    return {"machines": [{**asdict(each.machine), "races": each.races, "first": each.first, "last": each.last}
-                         for each in _stays(results)], "versions": _versions(results)}
+    machines = [{**asdict(each.machine), "instructions": list(each.machine.instructions), "races": each.races,
+                 "first": each.first, "last": each.last} for each in _stays(results)]
+    return {"machines": machines, "versions": _versions(results)}
+
+
+def _named(machine: Identity) -> str:
+    return ", ".join((f"{machine.cpu} with {' '.join(machine.instructions)}" if machine.instructions else machine.cpu,
+                      counted(machine.cores or 0, "core"), write(machine.memory, "bytes")))
 
 
 def _row(stay: Stay) -> tuple[Cell, ...]:
     one = stay.machine
-    return (one.cpu, one.cores, one.memory, one.gpus or None, one.system or None, stay.races, stay.first, stay.last)
+    return (one.cpu, ", ".join(one.instructions) or None, one.cores, one.memory, one.gpus or None, one.system or None,
+            stay.races, stay.first, stay.last)
 
 
 def _stays(results: Sequence[Result]) -> list[Stay]:
-    days: dict[Machine, list[str]] = {}
+    days: dict[Identity, list[str]] = {}
     for result in results:
         if result.race.machine:
-            days.setdefault(_machine(result.race.machine), []).append(result.race.created[:10])
+            days.setdefault(identity(result.race.machine), []).append(result.race.created[:10])
     return [Stay(machine, len(each), min(each), max(each)) for machine, each in days.items()]
-
-
-def _machine(facts: dict[str, Any]) -> Machine:
-    """Memory to a whole GiB: what a kernel keeps for itself differs from start to start."""
-    memory = facts.get("memory")
-    return Machine(facts.get("cpu") or "unknown", facts.get("usable_cores"),
-                   round(memory / 2**30) * 2**30 if memory else None,
-                   ", ".join(each["name"] for each in facts.get("gpus") or ()), facts.get("system") or "")
 
 
 def _versions(results: Sequence[Result]) -> dict[str, dict[str, list[str]]]:

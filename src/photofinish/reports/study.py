@@ -73,6 +73,8 @@ def plan(study: Study, races: Sequence[Settled]) -> Document:
         "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
             (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
             if any(each.batch == MAX for each in due) else ()), ".")))
+    if due and (others := provenance.of_others(_results(races))):
+        told.append(Note((others,), "warning"))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders),
                   f"to be tried again: {each.reason}" if each.refused else _state(each))

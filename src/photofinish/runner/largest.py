@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 from photofinish import machine
 from photofinish.errors import UsageError
@@ -151,5 +150,5 @@ class Search:
         of = replace(entry.contender, copy=1)
         told = [course.graph.digest, adapter_digest(of.framework, course.graph, of.mode, of.options), of.name,
                 entry.home.record(), to_json(replace(course.case, batch=0, model="", task=task)), self.size, RESIZED,
-                GIVE_BACK, machine.cpu_model(Path("/"))]
+                GIVE_BACK, machine.processor()]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
