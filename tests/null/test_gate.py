@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -46,6 +47,9 @@ def test_a_candidate_that_cannot_be_compared_neither_passes_nor_fails(store: Pat
     found = run(store, "fake:steady[fault=crash,at=1]")
     assert found.outcome == NOT_JUDGED and found.checks[0].reason
     assert "error" in report.junit(found)
+    said = replace(found, checks=(replace(found.checks[0], reason="\x1b[31mkilled\x00\ud800"),))
+    (test,) = ElementTree.fromstring(report.junit(said).partition("\n")[2])
+    assert "[31mkilled" in (test.findtext("system-out") or "")
 
 
 def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[..., Any], tmp_path: Path) -> None:

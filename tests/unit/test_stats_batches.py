@@ -53,6 +53,17 @@ def test_page_s_test_is_as_often_wrong_as_it_says() -> None:
     assert np.mean(np.array(chances) < 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
 
+def test_the_slope_of_launches_that_differ_is_covered_as_often_as_it_says() -> None:
+    """Each launch has a slope of its own; its batches are not so many samples of the mean slope."""
+    def sweep(seed: int) -> batches.Logs:
+        slopes = np.random.default_rng(seed).normal(math.log(1.1), 0.05, 6)
+        return {size: {launch: math.log(size) - slope * math.log2(size) for launch, slope in enumerate(slopes)}
+                for size in SIZES}
+    found = [trend.doubling for seed in range(400) if (trend := batches.trend(sweep(seed)))]
+    covered = np.mean([each.low <= 1.1 <= each.high for each in found])
+    assert abs(covered - 0.95) < 3 * math.sqrt(0.95 * 0.05 / len(found))
+
+
 def test_the_change_of_gain_is_found_where_it_was_planted() -> None:
     """Doublings gain 60 % up to batch 8 and 2 % after it."""
     draw, gain = np.random.default_rng(1), {1: 1.0, 2: 1.6, 4: 1.6**2, 8: 1.6**3, 16: 1.6**3 * 1.02,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
@@ -31,6 +32,7 @@ from photofinish.reports.reading import TASKS, attributed, contender, counted, l
 from photofinish.stats.regression import OPEN as UNDECIDED
 from photofinish.stats.regression import SLOWER, WITHIN
 
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TONES = {PASSED: "good", OPEN: "open", FAILED: "bad", NOT_JUDGED: "bad"}
 _WORDS = {SLOWER: "slower", WITHIN: "not slower", UNDECIDED: "undecided", NOT_JUDGED: "not judged"}
 
@@ -74,7 +76,7 @@ def junit(gate: Gate) -> str:
     for check in gate.checks:
         case = check.result.race.case
         test = ElementTree.SubElement(suite, "testcase", classname=f"{case.model}.{case.task}", name=check.candidate)
-        told = _told(check)
+        told = _printable(_told(check))
         if check.outcome == SLOWER:
             ElementTree.SubElement(test, "failure", message=told)
         elif check.outcome == NOT_JUDGED:
@@ -82,9 +84,14 @@ def junit(gate: Gate) -> str:
         ElementTree.SubElement(test, "system-out").text = told
     for skip in gate.skipped:
         test = ElementTree.SubElement(suite, "testcase", classname="photofinish", name=skip.contender)
-        ElementTree.SubElement(test, "skipped", message=skip.reason)
+        ElementTree.SubElement(test, "skipped", message=_printable(skip.reason))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold: a worker's last words may have colours and cut-off characters."""
+    return NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def sentence(gate: Gate) -> Text:
@@ -119,8 +126,9 @@ def _told(check: Check) -> str:
         return f"{check.candidate} against {check.baseline}: {check.reason}"
     ratio = found.ratio
     more = f"; about --launches {found.needed} would decide it" if found.needed else ""
-    return (f"{check.candidate} takes {ratio.value:.3f} of the time of {check.baseline} ({ratio.low:.3f} to "
-            f"{ratio.high:.3f} over {found.launches} launches): {_WORDS[check.outcome]}{more}")
+    span = f"{100 * ratio.level:.3g} % interval {ratio.low:.3f} to {ratio.high:.3f}, {found.launches} launches"
+    return (f"{check.candidate} takes {ratio.value:.3f} of the time of {check.baseline} ({span}): "
+            f"{_WORDS[check.outcome]}{more}")
 
 
 def _check_json(check: Check) -> dict[str, Any]:
@@ -139,7 +147,10 @@ def _chart(gate: Gate) -> Iterator[Chart]:
                      low=(each.regression.ratio.low,), high=(each.regression.ratio.high,))
               for each in gate.checks if each.regression]
     if series:
-        yield Chart("intervals", "Each candidate over its baseline", "Right of the last line: slower than is allowed.",
+        levels = {f"{100 * each.regression.ratio.level:.3g} %" for each in gate.checks if each.regression}
+        yield Chart("intervals", "Each candidate over its baseline",
+                    f"Right of the last line: slower than is allowed. Intervals of {' and '.join(sorted(levels))}: "
+                    "the checks share the 5 % by which one may be wrong.",
                     tuple(series), Axis("seconds over the baseline's", "ratio"), marks=(1.0, 1 + gate.limit))
 
 

@@ -55,7 +55,8 @@ class Knee:
 @dataclass(frozen=True)
 class Trend:
     """Whether throughput rises with the batch at all: Page's test (1963) over launches, whose p value is `chance`, and
-    the Theil-Sen slope as the ratio of throughputs at twice the batch."""
+    the mean of the launches' Theil-Sen slopes as the ratio of throughputs at twice the batch. A launch counts once: its
+    batches share what made it fast or slow."""
 
     chance: float
     doubling: Estimate
@@ -170,9 +171,8 @@ def trend(logs: Logs) -> Trend | None:
     batches, table = _table(logs)
     if len(batches) < 3 or len(table) < 2:
         return None
-    slope = theilslopes(table.ravel(), np.tile(np.log2(batches), len(table)), CONFIDENCE)
-    doubling = Estimate(*(math.exp(each) for each in (slope.slope, slope.low_slope, slope.high_slope)))
-    return Trend(float(page_trend_test(table).pvalue), doubling)
+    slopes = np.array([theilslopes(row, np.log2(batches)).slope for row in table])
+    return Trend(float(page_trend_test(table).pvalue), paired.interval(slopes))
 
 
 def bend(logs: Logs) -> Bend | None:
