@@ -3,7 +3,7 @@ whatever stops it loses at most the race it was in."""
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -36,10 +36,10 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     Raises UsageError (no race has those words, an environment is none) and Interrupted (Ctrl-C): what was settled
     stays, and running again goes on from there.
     """
-    wanted = {each.key for each in narrowed(study, only).races}
+    asked = narrowed(study, only)
     Choice.of(environments, make_environments)  # what is wrong there is wrong for all races, and no reason of one
     kept = open_store(store)
-    pending = [each for each in _due(settled_of(study.races, kept)) if each.key in wanted]
+    pending = list(_due(settled_of(study.races, kept), {each.key for each in asked.races}))
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
     begin = time.monotonic()
@@ -101,14 +101,14 @@ def _left(seconds: float, done: int, total: int) -> str:
     return f" (about {write(seconds / done * (total - done), 'duration')} left)" if done else ""
 
 
-def _due(races: Sequence[Settled]) -> Iterator[PlannedRace]:
-    """Those that are still to be run and may be today."""
+def _due(races: Sequence[Settled], wanted: Container[str]) -> Iterator[PlannedRace]:
+    """Those with a wanted key that are still to be run and may be today."""
     today = date.today().isoformat()
     taken = {replace(each.planned, day=None) for each in races if each.planned.day is not None and any(
         result.race.created.startswith(today) for result in each.results)}
     for each in races:
         race = replace(each.planned, day=None)
-        if each.due and (each.planned.day is None or race not in taken):
+        if each.due and each.planned.key in wanted and (each.planned.day is None or race not in taken):
             taken.add(race)
             yield each.planned
 

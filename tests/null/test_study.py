@@ -160,6 +160,14 @@ def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: p
     assert "day 2" in markdown.render([plan(found, settled)])
 
 
+def test_the_day_that_is_asked_for_is_the_one_that_is_run(tmp_path: Path) -> None:
+    """Another that is due and was not asked for takes no date from it."""
+    path, store = tmp_path / "days.toml", tmp_path / "store"
+    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
+    found = study.read(path, "small")
+    assert [each.pending for each in study_run.run(found, only=["day 2"], store=store)][:2] == [True, False]
+
+
 def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "impossible.toml"
     path.write_text(FILE.replace('device = "cpu"', "threads = 9999"))

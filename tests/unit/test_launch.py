@@ -24,3 +24,5 @@ def test_the_command_that_shows_a_failure_again_says_all_that_was_asked() -> Non
                      "--threads 2 --seed 7 --regime out-of-the-box --optimizer adam --task fit --data patterns "
                      "--epochs 3 --target 0.97 --link 100mbit --no-certify")
     assert "--no-certify" not in again.command(case, "torch:eager", seed=7, proven=False)
+    yours = again.command(case, "torch:eager", seed=7, proven=True, weights=True, given=True)
+    assert yours.endswith("--weights FILE --env torch:eager=PATH --no-certify")

@@ -3,6 +3,7 @@
 in it (start), and by which variables frameworks are told what to do (switches)."""
 
 from photofinish.environments.choice import (
+    GIVEN,
     Choice,
     Environment,
     at_hand,
@@ -39,6 +40,7 @@ __all__ = [
     "ALL",
     "COMMON_OPTIONS",
     "FOLDER",
+    "GIVEN",
     "PIPELINE_TASKS",
     "STRATEGY_TASKS",
     "TASKS",

@@ -15,7 +15,7 @@ import numpy as np
 
 from photofinish import models
 from photofinish.data import draw_batch
-from photofinish.environments import TASKS, Environment, start, switches
+from photofinish.environments import GIVEN, TASKS, Environment, start, switches
 from photofinish.environments.framework import HOOK
 from photofinish.files.names import translated
 from photofinish.graph import Graph
@@ -334,7 +334,8 @@ class Course:
         """Records a failure as a result and takes the contender out of the race."""
         self.out.add(entry.name)
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
-                          again.command(self.case, entry.name, self.seed, proven=launch > 0))
+                          again.command(self.case, entry.name, self.seed, proven=launch > 0,
+                                        weights=self.weights is not None, given=entry.home.origin == GIVEN))
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 
