@@ -8,8 +8,8 @@ from photofinish.values import SERVE, Case
 
 
 def command(case: Case, contender: str, seed: int, proven: bool, weights: bool = False, given: bool = False) -> str:
-    """`proven` says whether the contender failed after its proof, which then need not be repeated; `weights` and `given`
-    whether its weights and its environment were the user's own, whose paths a result does not keep."""
+    """`proven` says whether the contender failed after its proof, which then need not be repeated; `weights` and
+    `given` whether its weights and its environment were the user's own, whose paths a result does not keep."""
     words = ["photofinish", "serve" if case.task == SERVE else "race", case.model, "--contenders",
              contender if case.task == SERVE else f"{contender},{contender}", *_options(case, seed)]
     yours = ["--weights", "FILE"] * weights + ["--env", f"{contender}=PATH"] * given
