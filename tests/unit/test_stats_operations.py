@@ -36,3 +36,4 @@ def test_in_proportion_nothing_is_off() -> None:
 def test_few_networks_or_one_size_say_nothing() -> None:
     assert fit(MACS[:3], MACS[:3]) is None
     assert fit([1e9] * 6, MACS) is None
+    assert fit([1e9] * 5 + [2e9], MACS) is None  # the slope is of one network, which nothing foretells without it

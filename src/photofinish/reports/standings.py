@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from photofinish.render.document import (
     Axis,
     Block,
@@ -83,6 +85,8 @@ def table(result: Result) -> Table:
     caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
     scattering = measure(result.race.case).replace("time per step", "step time")
+    levels = _levels(result, ranking[0].contender, [each.contender for each in ranking]) if len(ranking) > 1 else ""
+    caption += f"Time over fastest: intervals of the verdicts{levels}. " if levels else ""
     if any(each.spread is not None for each in result.standings):
         caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
     return without_empty(Table("standings", columns, rows, caption.rstrip()))
@@ -134,16 +138,17 @@ def _title(result: Result) -> str:
 
 def _ratios(result: Result, leader: str, points: tuple[Series, ...]) -> Chart:
     of = measure(result.race.case).replace("time per step", "seconds per step")
+    levels = _levels(result, leader, [each.name for each in points if each.low])
     return Chart("intervals", f"{_title(result)} relative to {leader}",
-                 "The further right, the slower; the bar is the interval of its verdict"
-                 f"{_levels(result, leader, points)}, the band what counts as equal.",
+                 f"The further right, the slower; the bar is the interval of its verdict{levels}, the band what counts "
+                 "as equal.",
                  points, Axis(f"{of} ÷ {of} of {leader}", "ratio"), marks=(1.0,), band=result.race.margin)
 
 
-def _levels(result: Result, leader: str, points: tuple[Series, ...]) -> str:
+def _levels(result: Result, leader: str, others: Sequence[str]) -> str:
     """How sure these are: (95 %); (98.3 to 99.2 %), since Holm's procedure may come to a level for each."""
-    verdicts = (between(result, leader, each.name) for each in points if each.low)
-    levels = [each.level for each in verdicts if each is not None]
+    verdicts = (between(result, leader, name) for name in others)
+    levels = [each.level for each in verdicts if each is not None and each.low is not None]
     ends = dict.fromkeys(f"{100 * end(levels):.3g}" for end in (min, max) if levels)
     return f" ({' to '.join(ends)} %)" if ends else ""
 

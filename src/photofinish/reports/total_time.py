@@ -156,7 +156,7 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Table, ...]:
     found = {(each.contender, each.against, each.cold): each for cold in (True, False)
              for each in job_lines.break_evens(result.race, cold)}
     phases, many = phase_seconds(result), _many(result)
-    compiled = [job.name for job in jobs if phases[job.name].get("compile (cold)", 0.0) > job.fixed / 2]
+    compiled = [job.name for job in jobs if phases.get(job.name, {}).get("compile (cold)", 0.0) > job.fixed / 2]
     pairs = [(name, other.name) for name in compiled for other in jobs
              if (first := found.get((name, other.name, True))) and first.ahead in ("from", "never")]
     rows = tuple((contender(a), contender(b), _told(found[a, b, True]), _told(found[a, b, False])) for a, b in pairs)

@@ -23,9 +23,10 @@ class Line:
 
 
 def line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Line | None:
-    """By least squares; None of fewer points than FEWEST, or where all have one x."""
+    """By least squares; None of fewer points than FEWEST, or where the others have one x without some point: the slope
+    is that point's alone, and nothing says how far off it is."""
     x, y = np.asarray(x, float), np.asarray(y, float)
-    if len(x) < FEWEST or np.ptp(x) == 0:
+    if len(x) < FEWEST or min(np.ptp(np.delete(x, i)) for i in range(len(x))) == 0:
         return None
     apart = x - x.mean()
     slope = float(apart @ y / (apart @ apart))
