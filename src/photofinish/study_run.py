@@ -39,7 +39,7 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     asked = narrowed(study, only)
     Choice.of(environments, make_environments)  # what is wrong there is wrong for all races, and no reason of one
     kept = open_store(store)
-    pending = list(_due(settled_of(study.races, kept), {each.key for each in asked.races}))
+    pending = due_today(asked, settled_of(study.races, kept))
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
     begin = time.monotonic()
@@ -101,8 +101,12 @@ def _left(seconds: float, done: int, total: int) -> str:
     return f" (about {write(seconds / done * (total - done), 'duration')} left)" if done else ""
 
 
+def due_today(asked: Study, races: Sequence[Settled]) -> list[PlannedRace]:
+    """Those asked for that are still to be run and may be today, by what is known of all the `races` of the study."""
+    return list(_due(races, {each.key for each in asked.races}))
+
+
 def _due(races: Sequence[Settled], wanted: Container[str]) -> Iterator[PlannedRace]:
-    """Those with a wanted key that are still to be run and may be today."""
     today = date.today().isoformat()
     taken = {replace(each.planned, day=None) for each in races if each.planned.day is not None and any(
         result.race.created.startswith(today) for result in each.results)}

@@ -145,6 +145,9 @@ def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: p
     assert [each.day for each in found.races] == [1, 2, None, None] and len({each.key for each in found.races}) == 4
     done = [[each.pending for each in study_run.run(found, only=["by batch"], store=store)] for _ in range(2)]
     assert done == [[False, True, True, False]] * 2
+    known = study_run.outcome(found, store)
+    asked = study_run.narrowed(found, ["by batch"])
+    assert "on another date" in markdown.render([plan(found, known, study_run.due_today(asked, known))])
 
     class Tomorrow(date):
         @classmethod

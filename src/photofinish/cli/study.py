@@ -88,14 +88,16 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     from photofinish.study import find
     found = find(study, scale)
     asked = study_run.narrowed(found, only)
-    known = study_run.outcome(asked, store)
+    known = study_run.outcome(found, store)
+    due = study_run.due_today(asked, known)
     if dry_run:
-        present.documents([report.plan(asked, known)], chosen,
+        known = [each for each in known if each.planned in asked.races]
+        present.documents([report.plan(asked, known, due)], chosen,
                           as_json=lambda: json.dumps(report.as_json(asked, known), indent=2))
         return 0
     others = provenance.of_others([result for each in known for result in each.results])
-    if others and any(each.due for each in known):
-        click.echo(f"Warning: {others}.", err=True)
+    if others and due:
+        click.echo(f"Warning: {others}", err=True)
     interrupted = False
     with output.watching(quiet) as listener:
         try:

@@ -12,6 +12,8 @@ from photofinish.render.quantities import write
 from photofinish.reports.reading import counted
 from photofinish.values import Result
 
+IMPLIES = {"avx2": ("avx", "fma"), "avx512f": ("avx2",)}
+
 
 @dataclass(frozen=True)
 class Stay:
@@ -32,7 +34,7 @@ def section(results: Sequence[Result]) -> Section:
                             "Keep a store for each (--store).",), "warning"))
     if stays:
         columns = (Column("Processor"), Column("Instructions"), Column("Cores", "count"), Column("Memory", "bytes"),
-                   Column("GPU"), Column("System"), Column("Races", "count"), Column("From"), Column("To"))
+                   Column("GPU"), Column("System"), Column("Races", "count"), Column("Days"))
         blocks.append(Table("machines", columns, tuple(_row(each) for each in stays)))
     versions = _versions(results)
     if versions:
@@ -50,7 +52,7 @@ def of_others(results: Sequence[Result]) -> str:
         return ""
     told = "; ".join(f"{stay.races} on {_named(stay.machine)}" for stay in others)
     return (f"races in this store were run on another machine ({told}); this is {_named(here)}. What is run now stands "
-            "beside them: for results of this machine alone, keep another store (--store)")
+            "beside them: for results of this machine alone, keep another store (--store).")
 
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:
@@ -61,14 +63,21 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _named(machine: Identity) -> str:
-    return ", ".join((f"{machine.cpu} with {' '.join(machine.instructions)}" if machine.instructions else machine.cpu,
+    return ", ".join((f"{machine.cpu} with {' '.join(_highest(machine))}" if machine.instructions else machine.cpu,
                       counted(machine.cores or 0, "core"), write(machine.memory, "bytes")))
 
 
 def _row(stay: Stay) -> tuple[Cell, ...]:
     one = stay.machine
-    return (one.cpu, ", ".join(one.instructions) or None, one.cores, one.memory, one.gpus or None, one.system or None,
-            stay.races, stay.first, stay.last)
+    days = " to ".join(dict.fromkeys((stay.first, stay.last)))
+    return (one.cpu, ", ".join(_highest(one)) or None, one.cores, one.memory, one.gpus or None, one.system or None,
+            stay.races, days)
+
+
+def _highest(machine: Identity) -> list[str]:
+    """Without what every processor has that has the others."""
+    implied = {each for later, earlier in IMPLIES.items() if later in machine.instructions for each in earlier}
+    return [each for each in machine.instructions if each not in implied]
 
 
 def _stays(results: Sequence[Result]) -> list[Stay]:

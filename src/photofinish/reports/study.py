@@ -35,7 +35,7 @@ from photofinish.stats.energy import consumption
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.largest import MOST_TRIALS
 from photofinish.stats.verdict import ALPHA, compared, decide, left
-from photofinish.study import Published, Settled, Study
+from photofinish.study import PlannedRace, Published, Settled, Study
 from photofinish.values import MAX, Result, Verdict, to_json
 from photofinish.values.profile import KERNELS
 
@@ -60,23 +60,27 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
 
 
-def plan(study: Study, races: Sequence[Settled]) -> Document:
-    """What would be run, what is left out and why, and how long it would take."""
-    due = [each.planned for each in races if each.due]
+def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | None = None) -> Document:
+    """What would be run, what is left out and why, and how long it would take. `today` are those that may be run on
+    this date, None: all that are due."""
+    due = [each.planned for each in races if each.due and (today is None or each.planned in today)]
+    later = [each.planned for each in races if each.due and each.planned not in due]
     skipped = [each for each in races if each.planned.skip]
     seconds = sum(each.budget for each in due)
     told: list[Block] = [Paragraph((study.question,)), *_source(study), Facts((
         ("races", len(races)), ("done", sum(bool(each.results) for each in races)),
-        ("left out", len(skipped)), ("to run", len(due))))]
-    told.append(Paragraph((
-        "The budgets come to ", Quantity(seconds, "duration"), ". On top comes what proves the contenders, once for "
-        "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
-            (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
-            if any(each.batch == MAX for each in due) else ()), ".")))
-    if due and (others := provenance.of_others(_results(races))):
-        told.append(Note((others,), "warning"))
+        ("left out", len(skipped)), ("to run", len(due)), *[("on another date", len(later))][:len(later)]))]
+    if due:
+        told.append(Paragraph((
+            "The budgets come to ", Quantity(seconds, "duration"), ". On top comes what proves the contenders, once for "
+            "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
+                (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
+                if any(each.batch == MAX for each in due) else ()), ".")))
+        if others := provenance.of_others(_results(races)):
+            told.append(Note((others,), "warning"))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders),
+                  "on another date" if each.planned in later else
                   f"to be tried again: {each.reason}" if each.refused else _state(each))
                  for each in races if not each.planned.skip)
     return Document(_title(study), "what would be run", study.title, (study.question,), (),
