@@ -66,16 +66,11 @@ def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | 
     due = [each.planned for each in races if each.due and (today is None or each.planned in today)]
     later = [each.planned for each in races if each.due and each.planned not in due]
     skipped = [each for each in races if each.planned.skip]
-    seconds = sum(each.budget for each in due)
     told: list[Block] = [Paragraph((study.question,)), *_source(study), Facts((
         ("races", len(races)), ("done", sum(bool(each.results) for each in races)),
         ("left out", len(skipped)), ("to run", len(due)), *[("on another date", len(later))][:len(later)]))]
     if due:
-        told.append(Paragraph((
-            "The budgets come to ", Quantity(seconds, "duration"), ". On top comes what proves the contenders, once for "
-            "each model and input size; what two launches, or as many as are asked for, take beyond a budget", *(
-                (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
-                if any(each.batch == MAX for each in due) else ()), ".")))
+        told.append(_budgets(due))
         if others := provenance.of_others(_results(races)):
             told.append(Note((others,), "warning"))
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
@@ -85,6 +80,14 @@ def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | 
                  for each in races if not each.planned.skip)
     return Document(_title(study), "what would be run", study.title, (study.question,), (),
                     (Section("plan", "", (*told, Table("plan", columns, rows), *_left_out(skipped))),))
+
+
+def _budgets(due: Sequence[PlannedRace]) -> Paragraph:
+    searches = (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
+    return Paragraph((
+        "The budgets come to ", Quantity(sum(each.budget for each in due), "duration"), ". On top comes what proves the "
+        "contenders, once for each model and input size; what two launches, or as many as are asked for, take beyond a "
+        "budget", *(searches if any(each.batch == MAX for each in due) else ()), "."))
 
 
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:
