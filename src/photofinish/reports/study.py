@@ -86,8 +86,8 @@ def _budgets(due: Sequence[PlannedRace]) -> Paragraph:
     searches = (f"; and where the batch is {MAX} the search for it: up to {MOST_TRIALS} trials of each contender",)
     return Paragraph((
         "The budgets come to ", Quantity(sum(each.budget for each in due), "duration"), ". On top comes what proves "
-        "the contenders, once for each model and input size; what two launches, or as many as are asked for, take beyond "
-        "a budget", *(searches if any(each.batch == MAX for each in due) else ()), "."))
+        "the contenders, once for each model and input size; what two launches, or as many as are asked for, take "
+        "beyond a budget", *(searches if any(each.batch == MAX for each in due) else ()), "."))
 
 
 def as_json(study: Study, races: Sequence[Settled]) -> dict[str, Any]:
