@@ -129,7 +129,7 @@ def altering(change: Callable[[Arrays], Any]) -> Callable[[Setup], Contestant]:
     class Altered(Contestant):
         def gradients(self, batch: Any) -> Arrays:
             arrays = super().gradients(batch)
-            if "gradient/conv2.weight" in arrays:  # not in the small graph of the dropout exercise
+            if "gradient/hidden.weight" not in arrays:  # of the small graph of the dropout exercise
                 change(arrays)
             return arrays
     return Altered
@@ -186,6 +186,39 @@ def averaged(image: Tensor) -> Tensor:
     logits = linear(global_average_pool(relu(batch_norm(conv(relu(image), 6, 1)))), 5)
     loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
     return logits
+
+
+def collapsed(x: Tensor) -> Tensor:
+    """What attention that looks everywhere makes of a sequence is alike at every position (Dong et al. 2021)."""
+    for _ in range(6):
+        x = attention(linear(x, 16), linear(x, 16), linear(x, 16), heads=2)
+    logits = linear(select(x, 0), 5)
+    loss(SoftmaxCrossEntropy(), logits, "label", Spec("", (), "int32"))
+    return logits
+
+
+LAST_QUERIES = "linear16.weight"
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planned(tmp_path_factory.mktemp("alike"), record(collapsed, OrderedDict(x=Spec("TC", (12, 16)))), draws=1)
+
+
+def test_what_softmax_takes_out_of_scores_has_the_rounding_of_the_values(
+        alike: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    earned = proven(alike)
+    assert refused(earned) == {}
+    assert LAST_QUERIES in [name for name, reason in earned.listed if "softmax" in reason]
+    monkeypatch.setattr(certificate, "_attended", lambda graph: {})
+    assert refused(proven(alike))["gradients"].worst.startswith("gradient/linear")
+
+
+def test_scores_that_keep_what_softmax_takes_out_are_refused(alike: Path) -> None:
+    def kept(arrays: Arrays) -> None:
+        arrays[f"gradient/{LAST_QUERIES}"] = arrays[f"gradient/{LAST_QUERIES}"] + 1e-4 * np.std(
+            arrays["gradient/linear18.weight"])
+    assert refused(proven(alike, altering(kept)))["gradients"].worst == f"gradient/{LAST_QUERIES}"
 
 
 def passing_back(mean: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:

@@ -45,8 +45,8 @@ def test_what_several_processes_share_is_divided_evenly() -> None:
 
 
 def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    twice = Reference(course("digits_cnn", 2), None, (1, 3))
-    twice.course.folder, twice.course.seed, twice.course.weights, twice.course.entries = tmp_path, 7, None, []
+    twice = Reference(course("digits_cnn", 2), None, (1, 3), seed=7)
+    twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
     monkeypatch.setattr(twice, "_compute", lambda folder, parts: None)
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
@@ -72,7 +72,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     told: list[str] = []
     ran: list[tuple[str, str, str]] = []
     of = course("bert_base", 2)
-    of.folder, of.seed, of.weights, of.entries = tmp_path, 7, None, []
+    of.folder, of.weights, of.entries = tmp_path, None, []
     of.listener = lambda progress: told.append(progress.text)
     found = Reference(of, None, (1,))
     monkeypatch.setattr(found, "stand_ins", [Entry(each, found.numpy.home) for each in reference.FAST])
@@ -89,7 +89,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     monkeypatch.setattr(found, "_certified", lambda entry: True)
     monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    found.folder(7)
+    found.folder(0)
     assert ran[-1] == (who, "prove", "reference")
     assert ran.count(("numpy", "confirm", "numpy")) == 1
     assert found.name == ("numpy float64" if who == "numpy" else f"{who} float64, confirmed by numpy")

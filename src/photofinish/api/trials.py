@@ -54,7 +54,7 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
     with trial(contenders, {"train": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
                timeout=timeout, environments=environments, make_environments=make_environments, weights=given,
                seed=seed) as tried:
-        course, notary = tried.course, Notary(tried.course, tried.store, recertify)
+        course, notary = tried.course, Notary(tried.course, tried.store, recertify, seed)
         for number, entry in enumerate(course.entries):
             course.listener(Progress("certify", entry.name, entry.name, done=number, total=len(course.entries)))
             try:

@@ -26,6 +26,7 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.shape
 @options.classes
 @options.device
+@options.regime
 @options.threads
 @options.weights
 @click.option("--reduced", is_flag=True, help="The same function at reduced depth and size.")

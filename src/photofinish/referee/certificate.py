@@ -152,8 +152,11 @@ class Parameters:
     that only other BatchNorms read, which take out their common factor, and behind a max-pool the shift as well: their
     gradient is what is left of terms that cancel, so its rounding is that of the layer before (the value here), whose
     gradient is made of the same terms. `centred` are the weights whose products a BatchNorm alone reads, and that
-    BatchNorm: what it passes back is centred, and what it took out to do so was rounded as well. A running statistic is
-    a mean of as many terms.
+    BatchNorm: what it passes back is centred, and what it took out to do so was rounded as well. `attended` are those
+    of queries and keys: softmax takes the mean out of what comes back to a row of scores, and where the values are
+    nearly alike (in the upper layers of a BERT that has not been trained; Dong et al. 2021, arXiv:2103.03404) little
+    but the rounding of that mean is left, on the scale of the values' own gradient. A running statistic is a mean of as
+    many terms.
     """
 
     def __init__(self, graph: Graph, batch: int, plain: Mapping[str, Results], form: Format = FLOAT32) -> None:
@@ -172,6 +175,7 @@ class Parameters:
         self.gradients = {name: size(training["gradient/" + name]) for name in graph.parameters}
         self.undone = _undone(graph)
         self.centred = _centred(graph)
+        self.attended = _attended(graph)
         self.start: Results = next((plain[each] for each in plain if each.endswith(f"-step{FORCED[0]}")), {})
         self.faint = {name for name in graph.parameters if self.gradients[name] <= form.noise * self._loudest(name)}
 
@@ -185,6 +189,13 @@ class Parameters:
         A gradient is a sum over the batch and all positions, whose rounding grows like a random walk
         (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815); squaring doubles a relative error.
         """
+        floor, scale = self._own_floor(name, results, part)
+        if name in self.attended:
+            values, keys = self.attended[name]
+            floor = max(floor, self.form.of_sum(keys) * size(results[f"{part}/{values}"]) * _doubled(part))
+        return floor, scale
+
+    def _own_floor(self, name: str, results: Results, part: str) -> tuple[float, float]:
         if name in self.faint:
             scale = max(size(results[f"{part}/{other}"]) for other in self.siblings(name))
             return max(self.rounding[name], self.form.cancelled) * scale, scale
@@ -192,7 +203,7 @@ class Parameters:
         terms = max(scale, size(results[f"{part}/{self.undone[name]}"])) if name in self.undone else scale
         if name in self.centred:
             terms *= max(1.0, self._taken_out(name, results, "moment1" if part == "moment2" else part))
-        return self.rounding[name] * terms * (2 if part == "moment2" else 1), scale
+        return self.rounding[name] * terms * _doubled(part), scale
 
     def _taken_out(self, name: str, results: Results, part: str) -> float:
         """How many times larger than a weight's gradient is what a BatchNorm took out of the terms of its sum: their
@@ -211,6 +222,11 @@ class Parameters:
         for name in sorted(set(self.undone) - self.faint):
             yield name, (f"gradient {self.gradients[name]:.1e}: the BatchNorms that read it undo it, so its rounding "
                          f"is that of {self.undone[name]}, of {self.gradients[self.undone[name]]:.1e}")
+        for name, (values, keys) in sorted(self.attended.items()):
+            rounding = self.form.of_sum(keys) * self.gradients[values]
+            if name not in self.faint and self.gradients[name] <= rounding:
+                yield name, (f"gradient {self.gradients[name]:.1e}: what softmax takes out of it was rounded by up to "
+                             f"{rounding:.1e}, on the scale of {values}; bounded by that")
         for name in sorted(self.faint):
             yield name, (f"gradient {self.gradients[name]:.1e} against {self._loudest(name):.1e} in its layer: "
                          f"{self.lost.get(name, 'it is below noise')}; bounded, and not compared after Adam")
@@ -265,6 +281,25 @@ def _centred(graph: Graph) -> dict[str, tuple[dict[str, str], int]]:
             channels = graph.spec(norm.inputs[0]).size("C")
             centred[weight] = (dict(norm.parameters), prod(graph.parameters[weight].shape) // channels)
     return centred
+
+
+def _attended(graph: Graph) -> dict[str, tuple[str, int]]:
+    """The parameters of products that attention alone reads, as queries or as keys: the weight of its values, and how
+    many keys are in a row of its scores."""
+    makers = {name: node for node in graph.nodes if isinstance(node.layer, PRODUCTS) for name in node.outputs}
+    read = [_only_read_by(graph, Attention, place) for place in (0, 1)]
+    attended: dict[str, tuple[str, int]] = {}
+    for node in graph.nodes:
+        if isinstance(node.layer, Attention) and node.inputs[2] in makers:
+            terms = dict(makers[node.inputs[2]].parameters)["weight"], graph.spec(node.inputs[1]).size("T")
+            compared = [makers[name] for name, alone in zip(node.inputs, read) if name in makers and name in alone]
+            attended.update({name: terms for each in compared for _, name in each.parameters})
+    return attended
+
+
+def _doubled(part: str) -> int:
+    """How many relative errors of a gradient are in what is made of it."""
+    return 2 if part == "moment2" else 1
 
 
 def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,

@@ -29,15 +29,17 @@ LARGE = 2_000_000  # parameters from which one run has elements enough to show i
 
 class Notary:
     """Earns certificates for the contenders of a course. `store` keeps them for the next race, which uses them again
-    unless it is told to earn its own (`anew`)."""
+    unless it is told to earn its own (`anew`). Proofs draw weights and data from `seed`, the same in every race: who is
+    proven later finds the reference of those before."""
 
-    def __init__(self, course: Course, store: Store | None = None, anew: bool = False) -> None:
+    def __init__(self, course: Course, store: Store | None = None, anew: bool = False, seed: int = 0) -> None:
         self.course = course
+        self.seed = seed
         self.store = store
         self.anew = anew
         self.earned: set[str] = set()  # the keys of those earned here
         self.draws = (1 if course.graph.parameter_count > LARGE else DRAWS, DRAWS)  # of each trial
-        self.reference = Reference(course, store, self.draws, anew)
+        self.reference = Reference(course, store, self.draws, anew, seed)
         self.weights = [] if course.weights is None else [digest(course.weights)]
 
     def known(self, entry: Entry) -> Certificate | None:
@@ -73,16 +75,16 @@ class Notary:
         structure = self._exact(entry.rests_on, say) if entry.rests_on is not None else None
         sent, _ = entry.compressed or ("", None)
         for attempt in range(len(self.draws)):
-            folder = self.reference.folder(self.course.seed + attempt, form, entry.parts)
+            folder = self.reference.folder(self.seed + attempt, form, entry.parts)
             if sent in FORMATS:
-                self.reference.sent(self.course.seed + attempt, entry.parts, sent)
+                self.reference.sent(self.seed + attempt, entry.parts, sent)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
             label = f"contender-{self.course.place(entry)}"
             remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
                          forward_only=self.course.forward_only(entry))
             earned = self._judged(worker, entry, folder, label, form)
             if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
-                self.reference.more_free_runs(self.course.seed + attempt, entry.parts)
+                self.reference.more_free_runs(self.seed + attempt, entry.parts)
                 earned = self._judged(worker, entry, folder, label, form)
             if earned.passed:
                 break

@@ -24,6 +24,7 @@ from photofinish.referee import certificate
 from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
+from photofinish.runner import kept
 from photofinish.runner.course import Course, Entry, usable_cores
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
@@ -42,13 +43,15 @@ KEPT = 4 + 2 * 8 * (2 + 3)
 
 
 class Reference:
-    """The reference of one course. `draws` are the perturbed runs that contenders will make: on the course's own seed,
-    on the next one, ..."""
+    """The reference of one course. `draws` are the perturbed runs that contenders will make: on `seed`, on the next
+    one, ..."""
 
-    def __init__(self, course: Course, store: Store | None, draws: Sequence[int], anew: bool = False) -> None:
+    def __init__(self, course: Course, store: Store | None, draws: Sequence[int], anew: bool = False,
+                 seed: int = 0) -> None:
         self.course = course
+        self.seed = seed
         self.store = store
-        self.anew = anew  # certified again, whatever the store knows
+        self.anew = self.afresh = anew  # certified again, whatever the store knows; computed again, whatever is kept
         self.draws = draws
         self.numpy = Entry(NUMPY, _here())
         self.stand_ins = self._stand_ins()
@@ -95,16 +98,44 @@ class Reference:
 
     def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int) -> None:
         self._check_room()
-        own, exact = (self.draws[seed - self.course.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
+        own, exact = (self.draws[seed - self.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in PACES:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
-            self._compute(folder, parts)
+            shutil.rmtree(folder / proof.REFERENCE, ignore_errors=True)  # of another pace: its files may be kept
+            if not self._adopted(folder, parts):
+                self._compute(folder, parts)
+                self._keep(folder, parts)
             lost = runs_away(folder)
             if not lost or optimizers is PACES[-1]:
                 break
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)
+
+    def _adopted(self, folder: Path, parts: int) -> bool:
+        """Whether an earlier proof has left the same reference."""
+        where = kept.root()
+        if where is None or self.afresh:
+            return False
+        found = kept.adopt(self._key(folder, parts), folder, where)
+        if found is None:
+            return False
+        names = [each.name for each in self.stand_ins]
+        self.stand_ins = self.stand_ins[names.index(found.by):] if found.by in names else []
+        if found.widened:
+            self.widened.add(folder)
+        self._say(f"the reference is that of an earlier proof, computed by {found.by}")
+        return True
+
+    def _keep(self, folder: Path, parts: int) -> None:
+        where = kept.root()
+        if where is not None:
+            by = (self.fast or self.numpy).name
+            kept.keep(self._key(folder, parts), folder, kept.Found(by, folder in self.widened), where)
+
+    def _key(self, folder: Path, parts: int) -> str:
+        able = [(each.contender, each.home.version) for each in (self.numpy, *self._stand_ins())]
+        return kept.key(folder, self.course.graph, able, parts, self.forward_only)
 
     def _check_room(self) -> None:
         """Raises UsageError where the proof is sure to fill the disk, rather than after an hour."""
@@ -138,6 +169,7 @@ class Reference:
             self._say("more free runs of the reference: ten steps amplify rounding here")
             self._run(self.fast or self.numpy, folder, proof.REFERENCE, "free_runs", self.parts(world))
             self.widened.add(folder)
+            self._keep(folder, self.parts(world))
 
     def sent(self, seed: int, world: int, form: str) -> None:
         """What the reference makes of it where `world` processes send their gradients in that format of NumPy's is in

@@ -1,0 +1,106 @@
+"""References that were computed before. Of a large model they take most of a proof, and no contender and no regime
+changes them: who proves one contender more finds them here.
+
+    <key>/reference/    what the reference left, sharing its files with the proof's folder where the disk can
+    <key>/kept.json     written last: by whom, and whether its further free runs are there; its time is that of last use
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from photofinish import machine
+from photofinish.environments import cache
+from photofinish.errors import UsageError
+from photofinish.graph import Graph
+from photofinish.measure import proof, split
+from photofinish.runner.parcel import adapter_digest, rules_digest
+from photofinish.values import Contender
+
+WORTH = 60.0  # seconds that computing one took: what takes less is computed again
+SHARE = 0.1  # of what the disk has free: together they take no more
+TOLD = "kept.json"
+CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Found:
+    """Who computed it (torch:eager; numpy:reference), and whether the free runs of all its draws are there."""
+
+    by: str
+    widened: bool
+
+
+def root() -> Path | None:
+    """Where they lie; None where nobody has said one and there is no home."""
+    try:
+        return cache.root().parent / "references"
+    except UsageError:
+        return None
+
+
+def key(folder: Path, graph: Graph, able: Iterable[tuple[Contender, str]], parts: int, forward_only: bool) -> str:
+    """Everything that a reference depends on: the plan, weights and data in the proof's folder; the rules; who may
+    compute it, in which versions."""
+    digest = hashlib.sha256()
+    for path in (folder / "plan.json", folder / "given.npz", Path(proof.__file__), Path(split.__file__)):
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    told = [rules_digest(), machine.processor(), parts, forward_only,
+            *((each.name, adapter_digest(each.framework, graph, each.mode), version) for each, version in able)]
+    digest.update(json.dumps(told).encode())
+    return digest.hexdigest()
+
+
+def adopt(name: str, folder: Path, where: Path) -> Found | None:
+    """Puts the reference of that key into the proof's folder. None if there is none, or somebody is removing it."""
+    kept = where / name
+    try:
+        found = Found(**json.loads((kept / TOLD).read_text()))
+        shutil.copytree(kept / proof.REFERENCE, folder / proof.REFERENCE, copy_function=_share)
+        (kept / TOLD).touch()
+    except (OSError, ValueError, TypeError):
+        shutil.rmtree(folder / proof.REFERENCE, ignore_errors=True)
+        return None
+    return found
+
+
+def keep(name: str, folder: Path, found: Found, where: Path) -> None:
+    """Keeps what the proof's folder has, if computing it was worth it. Those that were not used for longest make room;
+    what cannot be kept is computed again."""
+    draft = where / f".{name}.{os.getpid()}"
+    with suppress(OSError):
+        told = json.loads((folder / proof.REFERENCE / "about.json").read_text())
+        if told.get("seconds", 0.0) < WORTH:
+            return
+        shutil.copytree(folder / proof.REFERENCE, draft / proof.REFERENCE, copy_function=_share)
+        (draft / TOLD).write_text(json.dumps(asdict(found)))
+        shutil.rmtree(where / name, ignore_errors=True)
+        draft.replace(where / name)
+        _make_room(where)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _make_room(where: Path) -> None:
+    used = {path.parent: path.stat().st_mtime for path in where.glob(f"*/{TOLD}")}
+    sizes = {each: sum(path.stat().st_size for path in each.rglob("*") if path.is_file()) for each in used}
+    room = SHARE * (shutil.disk_usage(where).free + sum(sizes.values()))
+    for oldest in sorted(used, key=lambda each: used[each]):
+        if sum(sizes.values()) <= room:
+            return
+        shutil.rmtree(oldest, ignore_errors=True)
+        del sizes[oldest]
+
+
+def _share(source: str, target: str) -> None:
+    """One file under two names: who proves writes new ones beside it and none anew."""
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one that has no such thing
+        shutil.copy2(source, target)
