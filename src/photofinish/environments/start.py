@@ -1,6 +1,7 @@
 """How a worker is started in an environment: the command, and the variables around it."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from photofinish.environments.choice import Environment
 
 PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 NODE_VARIABLES = ("NODE_OPTIONS", "NODE_PATH")
+KERAS_HOME = "KERAS_HOME"  # where Keras reads its user's settings (keras.json), and leaves some if there are none
 SCRIPTS = {"python": "run.py", "node": "photofinish/node/worker.mjs"}  # in the folder of the rooms that travelled
 
 
@@ -31,7 +33,9 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
     set it so).
     """
     wanted = home.framework.environment_with(options)
-    asked = {name: value.replace("{cache}", str(cache)) for name, value in wanted.items()}
+    if home.framework.imports & {"keras", "tensorflow"}:  # TensorFlow brings Keras
+        wanted = {KERAS_HOME: "{cache}/keras", **wanted}
+    asked = {name: _placed(value, str(cache)) for name, value in wanted.items()}
     if str(home.python) == sys.executable:
         return {**inherited, **asked}
     kept = {name: value for name, value in inherited.items() if name not in PYTHON_VARIABLES + NODE_VARIABLES}
@@ -39,3 +43,12 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
     packages = {"NODE_PATH": str(home.python.parents[1] / "node_modules")} if home.framework.language == "node" else {}
     stand_ins = libraries.variable(home.framework.libraries, inherited)
     return {**kept, "PYTHONNOUSERSITE": "1", "PATH": programs, **packages, **stand_ins, **asked}
+
+
+def _placed(text: str, cache: str) -> str:
+    """With the folder of compile caches for "{cache}". TensorFlow splits flags at blanks, but for a value that is in
+    quotes as a whole."""
+    if not text.startswith("--"):
+        return text.replace("{cache}", cache)
+    escaped = cache.replace("\\", r"\\").replace('"', r'\"')
+    return re.sub(r"=(\S*)\{cache\}(\S*)", lambda found: f'="{found[1]}{escaped}{found[2]}"', text)
