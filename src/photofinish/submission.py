@@ -5,6 +5,7 @@ What it says goes into two files beside the store, which whoever waits for it re
 third, since a cluster notices the end of a job late, and that of all its tasks later.
 """
 
+import codecs
 import math
 import os
 import shlex
@@ -40,13 +41,14 @@ class Job:
         """Copies what it says, until it ends; its exit code. Calls `begun` once it has a machine. Raises UsageError if
         it ended without an exit code."""
         read = {self.files.said: 0, self.files.complained: 0}
+        decoders = {path: codecs.getincrementaldecoder("utf-8")("replace") for path in read}
         while True:
             last = self.files.code.exists() or self.ended()
             if begun is not None and self.files.said.exists():
                 begun()
                 begun = None
             for path, stream in ((self.files.said, said), (self.files.complained, complained)):
-                read[path] = _copied(path, read[path], stream)
+                read[path] = _copied(path, read[path], stream, decoders[path])
             if last:
                 return self._code()
             time.sleep(PAUSE)
@@ -178,14 +180,15 @@ def _lines(error: Exception) -> Sequence[str]:
     return str(error).strip().splitlines() or [type(error).__name__]
 
 
-def _copied(path: Path, begin: int, stream: IO[str]) -> int:
-    """How far a file is read, once what it has behind `begin` is copied."""
+def _copied(path: Path, begin: int, stream: IO[str], decoder: codecs.IncrementalDecoder) -> int:
+    """How far a file is read, once what it has behind `begin` is copied. A letter may be half written: `decoder` keeps
+    it until the rest has come."""
     if not path.exists():
         return begin
     with path.open("rb") as file:
         file.seek(begin)
         new = file.read()
-    stream.write(new.decode(errors="replace"))
+    stream.write(decoder.decode(new))
     stream.flush()
     return begin + len(new)
 
