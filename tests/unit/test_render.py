@@ -3,6 +3,7 @@
 import csv as standard_csv
 import io
 import itertools
+import math
 import re
 from html.parser import HTMLParser
 
@@ -257,6 +258,15 @@ def test_charts_take_their_colours_from_the_page() -> None:
     assert {"var(--c1)", "var(--c2)", "var(--ink)"} <= used
     assert used <= {each for each in used if each.startswith("var(--")} | {"none", "transparent"}
     assert "1.30 (1.20" in re.sub(r"\s+", " ", drawn)
+
+
+def test_a_line_breaks_where_a_figure_is_not_finite() -> None:
+    """As the losses do of a contender that the certificate refuses for them."""
+    for log, values in ((False, (3.0, math.nan, 2.0, math.inf)), (True, (3.0, math.nan)), (True, (math.nan,))):
+        line = Series("a", tuple(map(float, range(len(values)))), values)
+        drawn = charts.svg(Chart("lines", "Loss", "", (line,), Axis("step"), Axis("loss", "duration", log)), {})
+        assert drawn.startswith("<svg") and "NaN" not in drawn
+        assert html.render([sheet(Chart("lines", "Loss", "", (line,), Axis("step"), Axis("loss")))])
 
 
 def test_long_names_lose_their_middle_in_charts() -> None:
