@@ -139,7 +139,7 @@ def _conda(home: Path) -> Iterator[Path]:
         yield root
         yield from _within(root / "envs", "*")
     try:
-        listed = (home / ".conda" / "environments.txt").read_text().split("\n")
+        listed = os.fsdecode((home / ".conda" / "environments.txt").read_bytes()).split("\n")
     except OSError:
         return
     yield from (Path(line) for line in listed if line)
