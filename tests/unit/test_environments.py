@@ -403,6 +403,15 @@ def test_pythons_are_found_on_path_and_under_pyenv_uv_and_conda(nothing_found: P
     assert chosen is not None and chosen.version == "3.9.1"
 
 
+def test_a_package_whose_record_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    for name, record in (("latin", b"Name: latin\nVersion: 1.0\nAuthor: Andr\xe9\n"), ("half", b"Name: half\n"),
+                         ("whole", b"Name: Who.le\nVersion: 2.0\n")):
+        (tmp_path / f"{name}-1.dist-info").mkdir()
+        (tmp_path / f"{name}-1.dist-info" / "METADATA").write_bytes(b"Metadata-Version: 2.1\n" + record)
+    found = interpreters.Interpreter(Path("python"), Path("python"), "3.6.15", "linux", (str(tmp_path),))
+    assert found.packages() == {"who-le": "2.0"}
+
+
 def test_a_python_that_races_are_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "examine", lambda python: None)
     interpreters.own.cache_clear()
