@@ -11,7 +11,10 @@ from photofinish.environments.choice import Environment
 
 PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 NODE_VARIABLES = ("NODE_OPTIONS", "NODE_PATH")
-KERAS_HOME = "KERAS_HOME"  # where Keras reads its user's settings (keras.json), and leaves some if there are none
+# Where a library would read its user's settings (keras.json, .pytensorrc), by what a framework imports: there are none
+# in a race. TensorFlow brings Keras, which leaves some where it finds none.
+_KERAS = ("KERAS_HOME", "{cache}/keras")
+SETTINGS = {"keras": _KERAS, "tensorflow": _KERAS, "pytensor": ("PYTENSORRC", os.devnull)}
 SCRIPTS = {"python": "run.py", "node": "photofinish/node/worker.mjs"}  # in the folder of the rooms that travelled
 
 
@@ -32,9 +35,8 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
     came with it are found first. In ours PYTHONPATH stays: a framework may be there by that alone (modules of a cluster
     set it so).
     """
-    wanted = home.framework.environment_with(options)
-    if home.framework.imports & {"keras", "tensorflow"}:  # TensorFlow brings Keras
-        wanted = {KERAS_HOME: "{cache}/keras", **wanted}
+    wanted = {**dict(SETTINGS[each] for each in home.framework.imports & SETTINGS.keys()),
+              **home.framework.environment_with(options)}
     asked = {name: _placed(value, str(cache)) for name, value in wanted.items()}
     if str(home.python) == sys.executable:
         return {**inherited, **asked}
@@ -46,9 +48,8 @@ def variables(home: Environment, inherited: Mapping[str, str], cache: Path | str
 
 
 def _placed(text: str, cache: str) -> str:
-    """With the folder of compile caches for "{cache}". TensorFlow splits flags at blanks, but for a value that is in
-    quotes as a whole."""
-    if not text.startswith("--"):
-        return text.replace("{cache}", cache)
+    """With the folder of compile caches for "{cache}". In a text of flags it is in quotes, with the rest of its flag:
+    TensorFlow would split it at blanks, Theano at commas."""
     escaped = cache.replace("\\", r"\\").replace('"', r'\"')
-    return re.sub(r"=(\S*)\{cache\}(\S*)", lambda found: f'="{found[1]}{escaped}{found[2]}"', text)
+    flags = re.sub(r"=([^\s,]*)\{cache\}([^\s,]*)", lambda found: f'="{found[1]}{escaped}{found[2]}"', text)
+    return flags.replace("{cache}", cache)
