@@ -66,6 +66,7 @@ def sheet(*blocks: Block, series: tuple[str, ...] = ("a", "b")) -> Document:
     (0.0482, "duration", "48.2 ms"), (3.1, "duration", "3.10 s"), (59.999, "duration", "1 min"),
     (252.0, "duration", "4 min 12 s"), (7500.0, "duration", "2 h 5 min"), (270_000.0, "duration", "3 d 3 h"),
     (4.2e-6, "duration", "4.20 µs"), (0.0, "duration", "0 s"), (3599.9, "duration", "1 h"),
+    (-4000.0, "difference", "-1 h 7 min"), (-75.0, "difference", "-1 min 15 s"),
     (0.009999999, "duration", "10.0 ms"), (9.9999, "number", "10.0"),
     (1536.0 * 2**20, "bytes", "1.50 GiB"), (0.02, "percent", "2 %"), (0.0055, "percent", "0.55 %"),
     (-0.00001, "percent", "0.00 %"), (-0.0004, "accuracy", "0.0 %"),
