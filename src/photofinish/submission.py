@@ -90,7 +90,11 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
 
     Raises UsageError where the cluster, or what speaks to it, is not there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"what the job says cannot be kept in {folder}: {error.strerror}",
+                         "choose a folder you may write to with --store FOLDER") from error
     if nodes > 1 and cluster != "slurm":
         raise UsageError(f"a job of {cluster} is on one machine here, not on {nodes}", "leave --nodes out, or use "
                          "--to slurm")
@@ -101,9 +105,9 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
     return _by_submitit(words, cluster, folder, nodes, cpus, hours, settings or {})
 
 
-def run(words: Sequence[str], cwd: str, files: Files) -> int:
+def run(words: Sequence[str], cwd: str, files: Files, nodes: int = 1) -> int:
     """In the job: the command, on the first of its machines; its exit code."""
-    if int(os.environ.get("SLURM_PROCID", "0")):
+    if nodes > 1 and int(os.environ.get("SLURM_PROCID", "0")):  # of one machine it may be what Ray was started by
         return 0  # the first reaches this machine itself
     variables = dict(os.environ)
     if "SLURM_JOB_ID" in os.environ:
@@ -147,7 +151,7 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         executor.update_parameters(cpus_per_task=cpus)
     files = Files.new(folder)
     try:
-        job = executor.submit(run, list(words), str(Path.cwd()), files)
+        job = executor.submit(run, list(words), str(Path.cwd()), files, nodes)
     except Exception as error:  # of sbatch, whose own words are in it
         raise UsageError(f"{cluster} did not take the job: {_lines(error)[-1]}",
                          "--set NAME=VALUE says what sbatch asks for: --set partition=short") from error

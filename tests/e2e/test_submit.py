@@ -115,6 +115,18 @@ def test_what_a_job_says_is_whole_however_it_was_written(tmp_path: Path, monkeyp
     assert said.getvalue() == "3 µs"
 
 
+def test_a_job_of_one_machine_is_run_whatever_number_slurm_gave_it(tmp_path: Path) -> None:
+    """It need not be a job of Slurm's: Ray, too, may have been started by a step of several tasks."""
+    done = submitted("--to", "local", "--", *LIST, cwd=tmp_path, SLURM_PROCID="1")
+    assert done.returncode == 0 and "resnet50" in done.stdout
+
+
+def test_a_store_that_can_be_none_is_told(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = command("submit", "--to", "local", "--store", "file", "--", *LIST)
+    assert said.code == 2 and "file/jobs: Not a directory" in said.err
+
+
 def test_a_job_of_slurm_knows_its_machines(tmp_path: Path, slurm: Mapping[str, str]) -> None:
     done = submitted("--nodes", "2", "--time", "90s", "--set", "partition=long", "--", "race", "digits_cnn", "-c",
                      "fake:steady,fake:steady+mean[2]", "--hosts", "allocated", cwd=tmp_path, **slurm)
