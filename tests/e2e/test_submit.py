@@ -95,7 +95,7 @@ def test_a_store_that_the_command_names_itself_is_its_own(own: tuple[str, ...], 
 
 @pytest.mark.parametrize(("words", "placed"), [
     ("race a", "race --store kept a"), ("race -- a", "race --store kept -- a"),
-    ("study run a", "study run --store kept a"), ("study show a", "study show a"), ("list models", "list models"),
+    ("study run a", "study run --store kept a"), ("study list", "study list"), ("list models", "list models"),
     ("show a --as torch", "show a --as torch"), ("env", "env"),
     ("doctor --json", "doctor --json")])
 def test_a_store_is_for_commands_that_have_one(words: str, placed: str) -> None:
