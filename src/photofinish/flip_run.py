@@ -25,7 +25,7 @@ from photofinish.factors.flip import (
     looks,
     variations,
 )
-from photofinish.runner.arrange import one_of
+from photofinish.runner.arrange import check_counts, one_of
 from photofinish.values import Contender, Progress, Race
 
 LAUNCHES = 6  # of every race: fixed beforehand, so that each is looked at once
@@ -43,6 +43,7 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
     Raises UsageError (wrong use), ModelError (a size that the model does not take) and Stopped (Ctrl-C).
     """
     one_of("task of this search", task, TASKS)
+    check_counts(batch=batch, batches=min(batches, default=None), launches=launches)
     pair = environments.expand(*contenders, device=device)
     if len(pair) != 2 or replace(pair[1], copy=1) == pair[0]:
         raise UsageError("a verdict is of two contenders that differ", "write -c torch:eager,tensorflow:graph")

@@ -39,7 +39,7 @@ class Outcome(tuple[Result, ...]):
         from photofinish.render import html
 
         target = Path(path)
-        target.write_text(html.render(self.documents()), encoding="utf-8")
+        target.write_text(html.render(self.documents()), encoding="utf-8", errors="replace")  # paths may be in no code
         return target
 
     def documents(self, brief: bool = False) -> "list[Document]":

@@ -5,6 +5,7 @@ What it says goes into two files beside the store, which whoever waits for it re
 third, since a cluster notices the end of a job late, and that of all its tasks later.
 """
 
+import codecs
 import math
 import os
 import shlex
@@ -40,13 +41,14 @@ class Job:
         """Copies what it says, until it ends; its exit code. Calls `begun` once it has a machine. Raises UsageError if
         it ended without an exit code."""
         read = {self.files.said: 0, self.files.complained: 0}
+        decoders = {path: codecs.getincrementaldecoder("utf-8")("replace") for path in read}
         while True:
             last = self.files.code.exists() or self.ended()
             if begun is not None and self.files.said.exists():
                 begun()
                 begun = None
             for path, stream in ((self.files.said, said), (self.files.complained, complained)):
-                read[path] = _copied(path, read[path], stream)
+                read[path] = _copied(path, read[path], stream, decoders[path])
             if last:
                 return self._code()
             time.sleep(PAUSE)
@@ -88,7 +90,11 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
 
     Raises UsageError where the cluster, or what speaks to it, is not there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"what the job says cannot be kept in {folder}: {error.strerror}",
+                         "choose a folder you may write to with --store FOLDER") from error
     if nodes > 1 and cluster != "slurm":
         raise UsageError(f"a job of {cluster} is on one machine here, not on {nodes}", "leave --nodes out, or use "
                          "--to slurm")
@@ -99,9 +105,9 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
     return _by_submitit(words, cluster, folder, nodes, cpus, hours, settings or {})
 
 
-def run(words: Sequence[str], cwd: str, files: Files) -> int:
+def run(words: Sequence[str], cwd: str, files: Files, nodes: int = 1) -> int:
     """In the job: the command, on the first of its machines; its exit code."""
-    if int(os.environ.get("SLURM_PROCID", "0")):
+    if nodes > 1 and int(os.environ.get("SLURM_PROCID", "0")):  # of one machine it may be what Ray was started by
         return 0  # the first reaches this machine itself
     variables = dict(os.environ)
     if "SLURM_JOB_ID" in os.environ:
@@ -145,7 +151,7 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         executor.update_parameters(cpus_per_task=cpus)
     files = Files.new(folder)
     try:
-        job = executor.submit(run, list(words), str(Path.cwd()), files)
+        job = executor.submit(run, list(words), str(Path.cwd()), files, nodes)
     except Exception as error:  # of sbatch, whose own words are in it
         raise UsageError(f"{cluster} did not take the job: {_lines(error)[-1]}",
                          "--set NAME=VALUE says what sbatch asks for: --set partition=short") from error
@@ -178,14 +184,15 @@ def _lines(error: Exception) -> Sequence[str]:
     return str(error).strip().splitlines() or [type(error).__name__]
 
 
-def _copied(path: Path, begin: int, stream: IO[str]) -> int:
-    """How far a file is read, once what it has behind `begin` is copied."""
+def _copied(path: Path, begin: int, stream: IO[str], decoder: codecs.IncrementalDecoder) -> int:
+    """How far a file is read, once what it has behind `begin` is copied. A letter may be half written: `decoder` keeps
+    it until the rest has come."""
     if not path.exists():
         return begin
     with path.open("rb") as file:
         file.seek(begin)
         new = file.read()
-    stream.write(new.decode(errors="replace"))
+    stream.write(decoder.decode(new))
     stream.flush()
     return begin + len(new)
 

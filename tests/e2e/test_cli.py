@@ -632,3 +632,15 @@ def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:
     assert lines[0] == "rehearsal: a:b: first steps (train): a:b 200 ms"
     assert lines[-1] == "1 launches done (train): a:b 100 ms, e:f 400 ms"
     assert len(lines) == 5 and not any("round" in line for line in lines)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict", "latin-1:strict"])
+def test_what_the_locale_has_no_letters_for_ends_no_report(tmp_path: Path, encoding: str) -> None:
+    """Lines and dashes, and a path that is in no encoding at all."""
+    of = factories.race(of=factories.case(model=os.fsdecode(b"./n\xe9t.py:net")))
+    Store(tmp_path).begin(of, "session")
+    done = subprocess.run([sys.executable, "-m", "photofinish", "report", "last", "--store", str(tmp_path), "--html",
+                           "page.html"], cwd=tmp_path, capture_output=True, check=False,
+                          env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert done.returncode == 0, done.stderr
+    assert b"n?t.py:net" in done.stdout and b"n?t.py:net" in (tmp_path / "page.html").read_bytes()

@@ -1,6 +1,7 @@
 """Commands as jobs: of this machine, of a Slurm made of scripts, of a Ray of this machine where it is installed."""
 
 import importlib.util
+import io
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from photofinish import submission
+from photofinish.cli.submit import _in_store
 from photofinish.errors import UsageError
 
 LIST = ("list", "models", "--json")
@@ -74,7 +76,7 @@ def test_a_job_says_here_what_its_command_says(tmp_path: Path) -> None:
 def test_a_job_fails_as_its_command_does_and_has_its_store(tmp_path: Path) -> None:
     done = submitted("--to", "local", "--store", "kept", "--", "report", "last", cwd=tmp_path)
     assert done.returncode == 2
-    assert "report last --store kept" in done.stderr
+    assert "report --store kept last" in done.stderr
     assert list((tmp_path / "kept/jobs").glob("*.err"))
 
 
@@ -89,6 +91,40 @@ def test_a_store_that_the_command_names_itself_is_its_own(own: tuple[str, ...], 
     monkeypatch.setattr(submission, "submit", submit)
     assert command("submit", "--store", "kept", "--", "report", "last", *own).code == 2
     assert submitted == [["report", "last", *own]]
+
+
+@pytest.mark.parametrize(("words", "placed"), [
+    ("race a", "race --store kept a"), ("race -- a", "race --store kept -- a"),
+    ("study run a", "study run --store kept a"), ("study list", "study list"), ("list models", "list models"),
+    ("show a --as torch", "show a --as torch"), ("env", "env"),
+    ("doctor --json", "doctor --json")])
+def test_a_store_is_for_commands_that_have_one(words: str, placed: str) -> None:
+    assert _in_store(words.split(), Path("kept")) == placed.split()
+
+
+def test_what_a_job_says_is_whole_however_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submission, "PAUSE", 0.0)
+    files = submission.Files.new(tmp_path)
+    parts, said = list("3 µs".encode()), io.StringIO()
+
+    def ended() -> bool:  # a byte between two looks
+        with files.said.open("ab") as file:
+            file.write(bytes([parts.pop(0)]))
+        return not parts
+    assert submission.Job("1", files, ended, lambda: 0, lambda: None).follow(said, io.StringIO()) == 0
+    assert said.getvalue() == "3 µs"
+
+
+def test_a_job_of_one_machine_is_run_whatever_number_slurm_gave_it(tmp_path: Path) -> None:
+    """It need not be a job of Slurm's: Ray, too, may have been started by a step of several tasks."""
+    done = submitted("--to", "local", "--", *LIST, cwd=tmp_path, SLURM_PROCID="1")
+    assert done.returncode == 0 and "resnet50" in done.stdout
+
+
+def test_a_store_that_can_be_none_is_told(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = command("submit", "--to", "local", "--store", "file", "--", *LIST)
+    assert said.code == 2 and "file/jobs: Not a directory" in said.err
 
 
 def test_a_job_of_slurm_knows_its_machines(tmp_path: Path, slurm: Mapping[str, str]) -> None:

@@ -216,6 +216,22 @@ def test_a_long_request_gives_signs_of_life_and_a_block_none(tmp_path: Path, mon
         worker.kill()
 
 
+def test_last_words_have_no_colours(tmp_path: Path) -> None:
+    coloured = ("import json, sys\n"
+                "print('{\"ok\": true, \"protocol\": 1, \"python\": \"3\", \"memory\": 1}', flush=True)\n"
+                "sys.stdin.readline()\n"
+                "print('\\033[2K\\033[1;31mfatal:\\033[0m 3 \\xb5s\\a\\0', file=sys.stderr, flush=True)\n"
+                "print(json.dumps({'ok': False, 'kind': 'crash', 'message': '\\033[31mno\\033[0m \\ud800room'}))")
+    worker = WorkerProcess([sys.executable, "-X", "utf8", "-c", coloured], {"PATH": ""}, tmp_path / "log",
+                           watchdog.mark_of("coloured"), PATIENCE)
+    try:
+        with pytest.raises(WorkerFailed) as caught:
+            worker.ask("load", PATIENCE)
+    finally:
+        worker.kill()
+    assert (caught.value.message, caught.value.log) == ("no room", "fatal: 3 \xb5s")
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     (["x", "--contender", "???"], "is not a contender"),
     (["x", "--model", "nosuch"], "no model is called 'nosuch'"),

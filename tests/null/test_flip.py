@@ -10,7 +10,7 @@ import pytest
 
 from photofinish import flip_run
 from photofinish.cli.present import _FORMATS
-from photofinish.errors import Stopped
+from photofinish.errors import Stopped, UsageError
 from photofinish.factors.flip import brackets, candidate, looks
 from photofinish.reports import flip as report
 from photofinish.reports.json import schema
@@ -74,3 +74,10 @@ def test_a_line_is_halved_until_the_nearest_is_known() -> None:
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("flip", MODEL, *asked)
     assert refused.code == 2 and said in refused.err
+
+
+@pytest.mark.parametrize("asked", [{"batches": (0, 8)}, {"batch": 0}, {"launches": 0}])
+def test_what_cannot_be_raced_is_told_before_anything_is(tmp_path: Path, asked: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="=0: it counts from 1"):
+        flip_run.run(MODEL, [SMALL, LARGE], store=tmp_path / "store", **asked)
+    assert not (tmp_path / "store").exists()

@@ -163,6 +163,13 @@ def test_what_is_hidden_in_a_folder_is_neither_class_nor_picture(tmp_path: Path)
     assert source.classes == 2 and found.train.labels.tolist() == found.validation.labels.tolist() == [0, 1]
 
 
+def test_a_folder_without_classes_is_told(tmp_path: Path) -> None:
+    for name in ("train", "val"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match=r"train has no folders in it"):
+        find(f"folder:{tmp_path}")
+
+
 def test_a_class_that_nobody_learns_is_no_other_class(tmp_path: Path) -> None:
     """Classes have the numbers of their places by name: "cats" would be counted as "cat"."""
     write_pictures(tmp_path / "train", "cat", "dog")

@@ -3,6 +3,7 @@ can run."""
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -389,12 +390,26 @@ def test_pythons_are_found_on_path_and_under_pyenv_uv_and_conda(nothing_found: P
     python(home / ".pyenv" / "versions" / "3.6.15" / "bin" / "python", "3.6.15")
     python(home / ".local" / "share" / "uv" / "python" / "cpython-3.12" / "bin" / "python3", "3.12.4")
     python(home / "miniconda3" / "envs" / "old" / "bin" / "python", "3.7.2")
+    python(home / "ailleurs-\xe9" / "bin" / "python", "3.5.2")
+    listed = home / ".conda" / "environments.txt"
+    listed.parent.mkdir()
+    listed.write_bytes(b"/caf\xe9/gone\n" + os.fsencode(home / "ailleurs-\xe9") + b"\n")  # of no one encoding
     python(home / "bin" / "python3.8", "3.8.1", implementation="PyPy")
     python(home / "bin" / "python3.13", "3.13.1", free=True)
     (home / "bin" / "python3.7").write_text("not a program")
-    assert sorted(each.version for each in interpreters.discovered()) == ["3.12.4", "3.6.15", "3.7.2", "3.9.1"]
+    assert sorted(each.version for each in interpreters.discovered()) == ["3.12.4", "3.5.2", "3.6.15", "3.7.2",
+                                                                            "3.9.1"]
     chosen = interpreters.choose("<3.10")
     assert chosen is not None and chosen.version == "3.9.1"
+
+
+def test_a_package_whose_record_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    for name, record in (("latin", b"Name: latin\nVersion: 1.0\nAuthor: Andr\xe9\n"), ("half", b"Name: half\n"),
+                         ("whole", b"Name: Who.le\nVersion: 2.0\n")):
+        (tmp_path / f"{name}-1.dist-info").mkdir()
+        (tmp_path / f"{name}-1.dist-info" / "METADATA").write_bytes(b"Metadata-Version: 2.1\n" + record)
+    found = interpreters.Interpreter(Path("python"), Path("python"), "3.6.15", "linux", (str(tmp_path),))
+    assert found.packages() == {"who-le": "2.0"}
 
 
 def test_a_python_that_races_are_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import factories
 from photofinish.environments import Choice
+from photofinish.errors import UsageError
 from photofinish.gate import commits
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.stats import regression
@@ -74,6 +75,23 @@ def test_a_candidate_keeps_its_own_environment_beside_a_baseline_in_another(tmp_
     given = Choice.of(pair.beside([f"{name}={new}", f"jax={new}"])).given
     assert given == {name: old / "bin/python", f"{name}#2": new / "bin/python", "jax": new / "bin/python"}
     assert Pair("torch@2.8.0:eager", name).beside([f"{name}={new}"]) == (f"{name}={new}",)
+
+
+def test_a_model_of_a_commit_is_that_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However its file is encoded, wherever lines end: it says itself, and the locale does not."""
+    for name in ("GIT_DIR", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    net = tmp_path / "net.py"
+    with pytest.raises(UsageError, match=r"knows no such revision .*\(fatal: not a git repository"):
+        net.touch()
+        commits.stood(f"{net}:model", "HEAD", tmp_path / "kept")
+    written = "# coding: latin-1\r\nNAME = 'réseau'\r\n".encode("latin-1")
+    net.write_bytes(written)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.autocrlf=false", *words],
+                       cwd=tmp_path, check=True)
+    model, _ = commits.stood(f"{net}:model", "HEAD", tmp_path / "kept")
+    assert Path(model.partition(":")[0]).read_bytes() == written
 
 
 @pytest.mark.parametrize("within_a_hook", [None, ".git", "{}/.git"])

@@ -3,6 +3,7 @@
 import csv as standard_csv
 import io
 import itertools
+import math
 import re
 from html.parser import HTMLParser
 
@@ -65,6 +66,7 @@ def sheet(*blocks: Block, series: tuple[str, ...] = ("a", "b")) -> Document:
     (0.0482, "duration", "48.2 ms"), (3.1, "duration", "3.10 s"), (59.999, "duration", "1 min"),
     (252.0, "duration", "4 min 12 s"), (7500.0, "duration", "2 h 5 min"), (270_000.0, "duration", "3 d 3 h"),
     (4.2e-6, "duration", "4.20 µs"), (0.0, "duration", "0 s"), (3599.9, "duration", "1 h"),
+    (-4000.0, "difference", "-1 h 7 min"), (-75.0, "difference", "-1 min 15 s"),
     (0.009999999, "duration", "10.0 ms"), (9.9999, "number", "10.0"),
     (1536.0 * 2**20, "bytes", "1.50 GiB"), (0.02, "percent", "2 %"), (0.0055, "percent", "0.55 %"),
     (-0.00001, "percent", "0.00 %"), (-0.0004, "accuracy", "0.0 %"),
@@ -257,6 +259,15 @@ def test_charts_take_their_colours_from_the_page() -> None:
     assert {"var(--c1)", "var(--c2)", "var(--ink)"} <= used
     assert used <= {each for each in used if each.startswith("var(--")} | {"none", "transparent"}
     assert "1.30 (1.20" in re.sub(r"\s+", " ", drawn)
+
+
+def test_a_line_breaks_where_a_figure_is_not_finite() -> None:
+    """As the losses do of a contender that the certificate refuses for them."""
+    for log, values in ((False, (3.0, math.nan, 2.0, math.inf)), (True, (3.0, math.nan)), (True, (math.nan,))):
+        line = Series("a", tuple(map(float, range(len(values)))), values)
+        drawn = charts.svg(Chart("lines", "Loss", "", (line,), Axis("step"), Axis("loss", "duration", log)), {})
+        assert drawn.startswith("<svg") and "NaN" not in drawn
+        assert html.render([sheet(Chart("lines", "Loss", "", (line,), Axis("step"), Axis("loss")))])
 
 
 def test_long_names_lose_their_middle_in_charts() -> None:

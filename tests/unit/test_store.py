@@ -1,11 +1,13 @@
 """The store's file: what is read of it, in which order, and by whom."""
 
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from photofinish.store import Store
+from photofinish import store as store_module
+from photofinish.store import FILE, Store
 from photofinish.values import Case, Race
 
 CASE = Case("model", "digest", "train", 8, (1, 8, 8))
@@ -33,3 +35,17 @@ def test_a_folder_that_cannot_be_written_is_read_after_others_have_read_it(tmp_p
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert len(Store(tmp_path, only_read=True).sessions()) == 1
     assert not (tmp_path / "photofinish.sqlite-shm").exists()
+
+
+def test_a_store_is_opened_while_another_process_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite refuses at once to change how a database is kept that another one is writing to."""
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    pauses = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        other.rollback()
+    monkeypatch.setattr(store_module.time, "sleep", sleep)
+    begin(Store(tmp_path), "first", "")
+    assert pauses and len(Store(tmp_path).sessions()) == 1

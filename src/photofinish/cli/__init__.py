@@ -2,6 +2,7 @@
 imports what it needs when it runs, and the options are plain click (Typer alone takes as long again)."""
 
 import errno
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -88,6 +89,9 @@ for each in (race, why, advise, sweep, serve, verify, accuracy, largest_batch, s
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 no comparable result, 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a locale without lines and dashes, a path that is in none
     sys.exit(run(arguments))
 
 

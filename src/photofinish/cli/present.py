@@ -117,7 +117,7 @@ _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
 def write_report(path: Path, text: str) -> None:
     """Raises UsageError, saying that nothing measured is lost."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", "the race itself is kept: make room, then "
                          "photofinish report last --html FILE") from error

@@ -1,6 +1,7 @@
 """`photofinish submit`: a command as a job of a cluster."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -51,8 +52,7 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     if words[0] not in commands:
         raise unknown("command", words[0], commands, "see: photofinish --help")
     asked = {each.partition("=")[0]: each.partition("=")[2] for each in settings}
-    told = any(each.partition("=")[0] == "--store" for each in words)
-    placed = [*words, "--store", str(store)] if store is not None and not told else list(words)
+    placed = list(words) if store is None else _in_store(words, store)
     job = submission.submit(placed, cluster, (store or DEFAULT_STORE) / "jobs", nodes, cpus, duration / 3600, asked)
     click.echo(f"Job {job.name} ({cluster}): {submission.shown(placed)}", err=True)
     try:
@@ -61,6 +61,19 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
         job.cancel()
         click.echo(f"Stopped by hand: job {job.name} is cancelled. What it had measured is kept.", err=True)
         return 130
+
+
+def _in_store(words: Sequence[str], store: Path) -> list[str]:
+    """The command with that store, unless it names one itself or has none."""
+    from photofinish.cli import photofinish
+    found: click.Command | None = photofinish
+    begin = 0
+    while isinstance(found, click.Group):  # study run
+        found = found.commands.get(words[begin]) if begin < len(words) else None
+        begin += 1
+    keeps = found is not None and any("--store" in each.opts for each in found.params)
+    told = any(each.partition("=")[0] == "--store" for each in words)
+    return [*words[:begin], *(("--store", str(store)) if keeps and not told else ()), *words[begin:]]
 
 
 def _commands() -> list[str]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -51,9 +52,10 @@ class Interpreter:
         from this process, so that it does not matter how old the interpreter is."""
         found: dict[str, str] = {}
         for each in importlib.metadata.distributions(path=list(self.paths)):
-            name = each.metadata["Name"]
-            if name:  # the first on the path is the one that is imported
-                found.setdefault(canonicalize_name(name), each.version)
+            with suppress(UnicodeDecodeError):  # packages older than the rule for their records: nobody can tell them
+                name, version = each.metadata["Name"], each.version
+                if name and version:  # the first on the path is the one that is imported
+                    found.setdefault(canonicalize_name(name), version)
         return dict(sorted(found.items()))
 
     def has(self, module: str) -> bool:
@@ -139,7 +141,7 @@ def _conda(home: Path) -> Iterator[Path]:
         yield root
         yield from _within(root / "envs", "*")
     try:
-        listed = (home / ".conda" / "environments.txt").read_text().split("\n")
+        listed = os.fsdecode((home / ".conda" / "environments.txt").read_bytes()).split("\n")
     except OSError:
         return
     yield from (Path(line) for line in listed if line)

@@ -179,6 +179,8 @@ def _folder(folder: Path) -> Source:
                              f"put the pictures of each class into {folder}/train/<class>/ and {folder}/val/<class>/, "
                              "as https://image-net.org orders them")
     known, found = ({each.name for each in images.folders(part)} for part in parts)
+    if not known:
+        raise UsageError(f"{parts[0]} has no folders in it", "put the pictures of each class into a folder of its own")
     strange = [each for each in sorted(found - known) if not all(map(str.isdecimal, known | found))]
     if strange:  # classes are told by the order of their names: another name would be taken for another class
         raise UsageError(f"{parts[1]} has a class {strange[0]}, which {parts[0]} has not",

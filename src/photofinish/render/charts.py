@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -64,13 +65,16 @@ def _unit(axis: Axis, values: Sequence[float]) -> tuple[float, str]:
     """The size of the axis' unit and its title with the unit named."""
     least = 2 if axis.hint == "duration" else 1
     units = _UNITS.get(axis.hint, ())
-    size, name = next(((size, name) for size, name in units if max(values) >= least * size), (1.0, ""))
+    most = max(filter(math.isfinite, values), default=0.0)
+    size, name = next(((size, name) for size, name in units if most >= least * size), (1.0, ""))
     title = re.sub(r"^seconds\b", "time", axis.title) if axis.hint == "duration" else axis.title
     return size, f"{title} ({name})" if name else title
 
 
 def _data(rows: list[Row]) -> altair.Data:
-    return altair.Data(values=rows)
+    """A line breaks where a figure is not finite: JSON has no word for that."""
+    return altair.Data(values=[{name: None if isinstance(value, float) and not math.isfinite(value) else value
+                                for name, value in row.items()} for row in rows])
 
 
 def _colour(field: str, names: Sequence[str], colours: Mapping[str, str]) -> altair.Color:
@@ -183,7 +187,8 @@ def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.
     if not (chart.y.log and chart.y.hint == "duration"):
         written = {"format": "~%"} if chart.y.hint == "accuracy" else {}
         return altair.Axis(title=title, tickCount=6, **written)
-    low, high = (extreme(value for each in series for value in each.y) for extreme in (min, max))
+    known = [value for each in series for value in each.y if math.isfinite(value)]
+    low, high = min(known, default=1.0), max(known, default=1.0)
     coarse, fine = ([each for each in times if low / 3 <= each <= high * 3] for times in (_TIMES, _FINER))
     ticks = coarse if len(coarse) > 2 else fine
     label = "".join(f"datum.value == {each!r} ? '{_round(each)}' : " for each in ticks) + "''"

@@ -48,7 +48,7 @@ def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]
 def duration(seconds: float) -> str:
     """48.2 ms, 3.10 s, 4 min 12 s, 2 h 5 min, 3 d 4 h."""
     if abs(seconds) >= _MINUTE - 0.05:
-        return _long(seconds)
+        return f"-{_long(-seconds)}" if seconds < 0 else _long(seconds)
     if seconds == 0:
         return "0 s"
     size, name = _unit(seconds, _DURATIONS[3:])

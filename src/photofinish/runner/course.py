@@ -36,7 +36,7 @@ BATCHES = 3  # input batches that rotate
 STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks do over and over: it is tried first
 
 # What the shell says about Python reaches a worker in this Python alone (`start`), which is seen with it, too.
-NOT_INHERITED = start.NODE_VARIABLES + tuple(allocator.KEEP) + switches.THREADS
+NOT_INHERITED = (*start.NODE_VARIABLES, *dict(start.SETTINGS.values()), *allocator.KEEP, *switches.THREADS)
 
 
 class Recorder(Protocol):

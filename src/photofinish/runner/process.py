@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -25,16 +26,17 @@ LOG_TAIL = 20
 MESSAGE_LIMIT = 2000  # characters
 STOPPING = 5.0  # seconds that children of a worker are given to stop
 LOOK = 5.0  # seconds between two looks at how long the log has become, and two signs of life
+# What colours, moves the cursor or is no letter: last words are shown in pages, too, and in other terminals.
+_UNSEEN = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 
 
 class WorkerFailed(Exception):
     """The worker answered with a failure, died, hung or broke the protocol. `kind` is a Failure's."""
 
     def __init__(self, kind: str, message: str, log: str = "") -> None:
-        super().__init__(message)
         self.kind = kind
-        self.message = message
-        self.log = log
+        self.message, self.log = (_UNSEEN.sub("", each) for each in (message, log))
+        super().__init__(self.message)
 
 
 class Worker(Protocol):

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -57,6 +58,8 @@ CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY, session TEXT NOT NULL,
 FILE = "photofinish.sqlite"
 _APPEND = "INSERT INTO record (race, kind, body) VALUES (?, ?, ?)"
 VERSION = 1
+PATIENCE = 30.0  # seconds for another process to let go of the database
+PAUSE = 0.01  # seconds between two tries where SQLite itself does not wait
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (?P<name>\w+) (?P<columns>[^;]*)")
 _ELSEWHERE = "choose another folder with --store FOLDER"
 
@@ -90,10 +93,23 @@ class Store:
                 raise UsageError(f"{self.path} was written by another version of photofinish (format {found})",
                                  _ELSEWHERE)
             if not self.only_read:
-                connection.execute("PRAGMA journal_mode=WAL")
+                self._log_ahead(connection)
                 connection.executescript(SCHEMA)
                 connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("INSERT OR REPLACE INTO certificate VALUES ('can be written', '{}')")
+
+    def _log_ahead(self, connection: sqlite3.Connection) -> None:
+        """SQLite waits for who writes, but not here: of processes that make the same store at once, all but one would
+        be refused."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(PAUSE)
 
     def _reader(self) -> sqlite3.Connection:
         """A reader, too, writes beside a database in WAL mode; where it may not, the database is read as a file that
@@ -105,7 +121,7 @@ class Store:
             pending = log.exists() and log.stat().st_size  # a reader leaves an empty one behind
             how = "mode=ro" if os.access(self.folder, os.W_OK) or pending else "immutable=1"
             address = f"{self.path.resolve().as_uri()}?{how}"
-        connection = sqlite3.connect(address, timeout=30, uri=True)
+        connection = sqlite3.connect(address, timeout=PATIENCE, uri=True)
         there = {name for name, in connection.execute("SELECT name FROM sqlite_master")}
         for found in _TABLE.finditer(SCHEMA):
             if found["name"] not in there:
@@ -116,7 +132,7 @@ class Store:
     def _writer(self) -> sqlite3.Connection:
         """Open as long as the store is used, and never waits for the disk, which would be milliseconds a record between
         the blocks of a race: what a process wrote outlives it, and only a loss of power may take the last records."""
-        connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         finalize(self, connection.close)
         connection.execute("PRAGMA synchronous=NORMAL")
         return connection
