@@ -23,7 +23,7 @@ from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.values import Contender
 
 WORTH = 60.0  # seconds that computing one took: what takes less is computed again
-SHARE = 0.1  # of what the disk has free: together they take no more
+SHARE = 0.2  # of what the disk has free: together they take no more
 TOLD = "kept.json"
 CHUNK = 2**20
 
