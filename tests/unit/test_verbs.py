@@ -18,7 +18,7 @@ UNTOLD = {"listener", "timeout", "command"}  # of Python alone
 
 @pytest.mark.parametrize(("command", "verb", "besides"), [
     (race.command, api.race, set()), (sweep.command, api.sweep, set()), (serve.command, api.serve, set()),
-    (verify.command, api.verify, {"regime", "seed"}), (accuracy.command, api.accuracy, set()),
+    (verify.command, api.verify, {"seed"}), (accuracy.command, api.accuracy, set()),
     (largest_batch.command, api.largest_batch, {"regime"}),
 ], ids=["race", "sweep", "serve", "verify", "accuracy", "largest-batch"])
 def test_a_command_offers_what_its_verb_takes(command: click.Command, verb: Callable[..., Any],
