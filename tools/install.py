@@ -21,6 +21,14 @@ def uv_environment(python: Path) -> dict[str, str]:
     return {**os.environ, **settings, "UV_BUILD_CONSTRAINT": "constraints.txt"}
 
 
+def uv_command(python: Path) -> list[str]:
+    """An installation by uv into the environment of `python`, kept to the places that pip is kept to.
+
+    Compiled now, not by the first process that imports it: a race times imports."""
+    flags: list[str] = runpy.run_path(str(INDEXES))["uv_flags"](python)
+    return [str(python), "-m", "uv", "pip", "install", "--compile-bytecode", "--python", str(python), *flags]
+
+
 def install(folder: Path, extras: str) -> None:
     """Fills `folder` with the project (editable), its extras and nothing newer than constraints.txt."""
     python = folder / "bin" / "python"
@@ -30,9 +38,7 @@ def install(folder: Path, extras: str) -> None:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     pinned = dict(os.environ, PIP_CONSTRAINT="constraints.txt")
     if subprocess.run([*pip, "uv"], cwd=ROOT, env=pinned).returncode == 0:
-        # compiled now, not by the first process that imports it: a race times imports
-        command = [str(python), "-m", "uv", "pip", "install", "--compile-bytecode", "--python", str(python), *target]
-        if subprocess.run(command, cwd=ROOT, env=uv_environment(python)).returncode == 0:
+        if subprocess.run([*uv_command(python), *target], cwd=ROOT, env=uv_environment(python)).returncode == 0:
             return
         print("uv could not install everything; trying pip", file=sys.stderr)
     subprocess.run([*pip, *target], cwd=ROOT, env=pinned, check=True)

@@ -194,6 +194,14 @@ def test_uv_is_told_of_the_indexes_pip_knows(monkeypatch: pytest.MonkeyPatch) ->
     assert install.uv_environment(Path(sys.executable))["UV_FIND_LINKS"] == "chosen"
 
 
+@pytest.mark.parametrize("said, flags", [("1", ["--no-index"]), ("True", ["--no-index"]), ("0", []), ("", [])])
+def test_uv_stays_away_from_indexes_where_pip_does(said: str, flags: list[str],
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", said)
+    python = sys.executable
+    assert install.uv_command(Path(python))[-1 - len(flags):] == [python, *flags]
+
+
 def test_what_uv_itself_was_told_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by the older names of its variables, and of how far indexes are trusted."""
     told = {"UV_INDEX_URL": "https://ours.test", "UV_EXTRA_INDEX_URL": "https://more.test",

@@ -229,6 +229,14 @@ def test_uv_makes_it_where_there_is_one() -> None:
         "uv pip install --python FOLDER/environment/bin/python --compile-bytecode alpha-cpu==1.5"]
 
 
+def test_uv_takes_nothing_from_an_index_where_pip_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with a folder of wheels and no network: uv would try PyPI and end there."""
+    monkeypatch.setenv("PIP_NO_INDEX", "yes")
+    assert installing("uv", ALPHA.recipe)[1] == (
+        "uv pip install --python FOLDER/environment/bin/python --no-index --compile-bytecode alpha-cpu==1.5")
+    assert "--no-index" not in " ".join(installing(None, ALPHA.recipe))  # pip reads it itself
+
+
 def test_venv_and_pip_make_it_elsewhere() -> None:
     assert "--compile-bytecode" not in installing("uv", ALPHA.recipe, "3.6")[1]  # which uv cannot do there
     pip = "FOLDER/environment/bin/python -m pip install --disable-pip-version-check --no-input"

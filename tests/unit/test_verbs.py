@@ -57,3 +57,10 @@ def test_python_is_told_of_queries_and_explanations_too(tmp_path: Path) -> None:
 def test_python_is_told_of_sweeps_too(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="launches=0"):
         api.sweep("digits_cnn", ["fake"], batches=(1, 2), launches=0, store=tmp_path)
+
+
+def test_python_is_told_of_models_side_by_side_too(tmp_path: Path) -> None:
+    """Of none at all it was a StopIteration."""
+    with pytest.raises(UsageError, match="no model is named"):
+        api.side_by_side({}, ["fake"], store=tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -91,6 +91,8 @@ def side_by_side(models: Mapping[str, str], contenders: Sequence[str], task: str
     """
     one_of("task of models side by side", task, TASKS)
     check_counts(launches=launches)
+    if not models:
+        raise UsageError("no model is named", 'write {"what it is called": "MODEL"}, two of them to compare')
     parts = {name: Part(*make_case(model, batch, shape, classes, optimizer, regime, device, threads), None)
              for name, model in models.items()}
     meet = Meet.of(contenders, (task,), device, store or DEFAULT_STORE, margin=margin, seed=seed, command=command,

@@ -13,8 +13,8 @@ FORWARDED = {  # a setting of pip -> the variable that tells uv the same
     "extra-index-url": "UV_INDEX",
 }
 
-
 OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # names that uv still understands
+YES = ("1", "on", "t", "true", "y", "yes")  # to pip
 
 
 def pip_setting(python: Path, name: str) -> str:
@@ -33,3 +33,8 @@ def uv_settings(python: Path) -> dict[str, str]:
     settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip takes them
     return {variable: value for variable, value in settings.items()
             if value and variable not in os.environ and OLDER.get(variable, variable) not in os.environ}
+
+
+def uv_flags(python: Path) -> list[str]:
+    """What uv must be told of pip's settings on its command line, because no variable of its says it."""
+    return ["--no-index"] if pip_setting(python, "no-index").lower() in YES else []

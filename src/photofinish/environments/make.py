@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from photofinish.environments import cache, interpreters, npm
 from photofinish.environments.cache import Made
 from photofinish.environments.framework import main_of
-from photofinish.environments.indexes import uv_settings
+from photofinish.environments.indexes import uv_flags, uv_settings
 from photofinish.environments.recipes import Order
 from photofinish.values import Progress
 
@@ -89,7 +89,7 @@ def commands(order: Order, uv: str | None) -> Iterator[list[str]]:
     python = str(environment / "bin" / "python")
     if uv:
         yield [uv, "venv", "--no-project", "--python", base, str(environment)]
-        install = [uv, "pip", "install", "--python", python]
+        install = [uv, "pip", "install", "--python", python, *uv_flags(Path(sys.executable))]
     else:
         yield [base, "-m", "venv", str(environment)]
         install = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]

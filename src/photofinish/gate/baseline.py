@@ -41,6 +41,8 @@ class Pair:
 def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "cpu") -> tuple[list[Pair], list[Skip]]:
     """Each candidate with its baseline, and those that have none or are what they were. Without `contenders` the
     candidates are those that the baseline names. Raises UsageError."""
+    if not text.strip():
+        raise UsageError("--baseline names nothing", FORMS)
     kept = at_home(text)
     if (kept / FILE).is_file():
         wanted = [_plain(each) for each in environments.expand(*contenders, device=device)]
