@@ -12,7 +12,7 @@ from photofinish import api
 from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.graph import ModelError
-from photofinish.render.quantities import write
+from photofinish.render.quantities import about
 from photofinish.runner.session import judged
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled, Study, find
@@ -98,7 +98,7 @@ def stored(study: Study, store: Path | str | None = None) -> dict[str, list[Plan
 
 def _left(seconds: float, done: int, total: int) -> str:
     """How long the others take if they are like those that are done."""
-    return f" (about {write(seconds / done * (total - done), 'duration')} left)" if done else ""
+    return f" (about {about(seconds / done * (total - done))} left)" if done else ""
 
 
 def due_today(asked: Study, races: Sequence[Settled]) -> list[PlannedRace]:

@@ -627,6 +627,33 @@ def test_the_clock_goes_on_while_a_request_runs_and_nothing_else_moves() -> None
     assert lines.getvalue() == ""
 
 
+def test_a_long_request_says_how_far_it_is() -> None:
+    half = Progress("waiting", done=34, total=68, seconds_left=600.0)
+    screen = io.StringIO()
+    with Watcher(Console(file=screen, force_terminal=True, width=100, color_system=None)) as watcher:
+        watcher(Progress("certify", "computing the reference"))
+        watcher.drawn = -math.inf
+        watcher(half)
+        assert "computing the reference: 50%, about 10 min left" in screen.getvalue()
+        screen.truncate(screen.seek(0))
+        watcher(Progress("certify", "proving a:b"))
+        assert "proving a:b" in screen.getvalue() and "left" not in screen.getvalue()
+
+
+def test_elsewhere_each_quarter_of_a_long_request_is_a_line() -> None:
+    lines = io.StringIO()
+    with Watcher(Console(file=lines)) as watcher:
+        watcher(Progress("certify", "computing"))
+        for done in range(8):
+            watcher.told_at -= 61.0
+            watcher(Progress("waiting", done=done, total=8, seconds_left=8.0 - done if done else None))
+        watcher(Progress("certify", "proving"))
+        watcher(Progress("waiting", done=4, total=8, seconds_left=4.0))  # within a minute of the last line
+    said = [re.sub(r"^\[\d+:\d\d\] ", "", line) for line in lines.getvalue().splitlines()]
+    assert said == ["computing", *(f"computing: {told} left" for told in (
+        "25%, about 6 s", "50%, about 4 s", "75%, about 2 s")), "proving"]
+
+
 def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:
     lines = [re.sub(r"^\[\d+:\d\d\] ", "", line) for line in told(terminal=False).splitlines()]
     assert lines[0] == "rehearsal: a:b: first steps (train): a:b 200 ms"

@@ -32,7 +32,7 @@ from photofinish.render.document import (
     Table,
     blocks_of,
 )
-from photofinish.render.quantities import duration, plain, ratio_with_interval, shares, write, write_column
+from photofinish.render.quantities import about, duration, plain, ratio_with_interval, shares, write, write_column
 from photofinish.reports.race import BRIEF, document
 
 DOCUMENTS: dict[str, Document] = {name: document(make()) for name, make in factories.SCENARIOS.items()}
@@ -124,6 +124,13 @@ def test_an_interval_of_many_powers_of_ten_leaves_the_others_of_a_chart_their_ro
 def test_durations_stay_within_their_units(seconds: float) -> None:
     text = duration(seconds)
     assert not re.search(r"(?<![\d.,])(60 s|60 min|24 h|1,000(\.0+)? (ms|µs))", text)
+
+
+@pytest.mark.parametrize("seconds, told", [
+    (0.2, "0 s"), (7.54, "8 s"), (59.4, "59 s"), (59.6, "1 min"), (477.0, "8 min"), (3570.0, "1 h"),
+    (7500.0, "2 h 5 min")])
+def test_an_estimate_is_no_finer_than_it_deserves(seconds: float, told: str) -> None:
+    assert about(seconds) == told
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8), st.integers(10, 80))

@@ -16,11 +16,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from photofinish.render.quantities import duration
+from photofinish.render.quantities import about, duration
 from photofinish.values import Progress
 
 KEPT_NOTICES = 4
 MOMENT = 1.0  # seconds between two drawings that only move the clock
+MINUTE = 60.0  # seconds without a line after which a quarter of a long request is worth one
 BAR = 20  # characters
 RARE = ("environment", "certify", "launch", "plan", "warning", "failure", "done")  # told where lines are kept
 TITLES = {"environment": "Preparing", "making": "Preparing", "certify": "Certifying", "launch": "Racing",
@@ -40,7 +41,10 @@ class Watcher:
         self.launches = self.rounds = self.left = ""
         self.estimates: dict[str, dict[str, float]] = {}
         self.notices: deque[Text] = deque(maxlen=KEPT_NOTICES)
+        self.headway = ""  # of the request that now runs, and how many quarters of it are done
+        self.quarters = 0
         self.told = ""
+        self.told_at = self.begin
         self.drawn = 0.0
         self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
 
@@ -56,14 +60,28 @@ class Watcher:
 
     def __call__(self, progress: Progress) -> None:
         if progress.stage == "waiting":
-            if time.monotonic() - self.drawn > MOMENT:
-                self._draw()
+            self._wait(progress)
             return
+        self.headway, self.quarters = "", 0
         news = progress.estimates if progress.estimates != self.estimates.get(progress.task) else {}
         self._remember(progress)
         self._draw()
         if not self.live and progress.stage in RARE:
             self._tell(progress.text, news)
+
+    def _wait(self, progress: Progress) -> None:
+        """The clock goes on, and how far a long request is where that is known: elsewhere a line for each quarter."""
+        if progress.total and progress.seconds_left is not None:
+            share = progress.done / progress.total
+            self.headway = f"{share:.0%}, about {about(progress.seconds_left)} left"
+            if not self.live and int(4 * share) > self.quarters and time.monotonic() - self.told_at > MINUTE:
+                self.quarters = int(4 * share)
+                self._tell(self._text(), {})
+        if time.monotonic() - self.drawn > MOMENT:
+            self._draw()
+
+    def _text(self) -> str:
+        return ": ".join(part for part in (self.latest.text, self.headway) if part)
 
     def _draw(self) -> None:
         if self.live:
@@ -95,7 +113,7 @@ class Watcher:
         figures = ", ".join(f"{name} {duration(value)}" for name, value in estimates.items())
         line = ": ".join(part for part in (text, figures) if part)
         if line and line != self.told:
-            self.told = line
+            self.told, self.told_at = line, time.monotonic()
             self.console.print(Text(f"[{self._elapsed()}] {line}"), soft_wrap=True)
 
     def _elapsed(self) -> str:
@@ -106,7 +124,7 @@ class Watcher:
         """What is being done, how far it is, and the running estimates."""
         head = Text.assemble((TITLES[self.latest.stage], "bold"), f"  {self._elapsed()}",
                              *(f"  ·  {part}" for part in (self.launches, self.rounds, self.left) if part))
-        parts: list[RenderableType] = [head, Text(self.latest.text, style="dim", no_wrap=True, overflow="ellipsis")]
+        parts: list[RenderableType] = [head, Text(self._text(), style="dim", no_wrap=True, overflow="ellipsis")]
         if self.total:
             parts.append(Padding(ProgressBar(self.total, self.done, width=BAR), 0))
         if self.estimates:

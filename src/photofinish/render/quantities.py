@@ -55,6 +55,12 @@ def duration(seconds: float) -> str:
     return f"{digits(seconds / size)} {name}"
 
 
+def about(seconds: float) -> str:
+    """An estimate of a duration, no finer than it deserves: 8 s, 12 min, 2 h 5 min."""
+    minutes = round(seconds / _MINUTE)
+    return f"{seconds:.0f} s" if seconds < _MINUTE - 0.5 else _long(minutes * _MINUTE)
+
+
 def _long(seconds: float) -> str:
     parts = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
     for size, name, fine, fine_name in parts:

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner import again, allocator
+from photofinish.runner.headway import Headway
 from photofinish.runner.links import Host
 from photofinish.runner.machines import Machine
 from photofinish.runner.parcel import pack
@@ -201,6 +203,7 @@ class Course:
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
     hosts: tuple[Host | Machine, ...] = ()  # of the processes of a contender, where the case has a link, or machines
     meter: Meter | None = None  # of energy, where there is one and it is asked for
+    headway: Headway | None = None  # of the proof that now runs
 
     def __post_init__(self) -> None:
         self.rooms = pack(self.folder / "worker")
@@ -339,9 +342,18 @@ class Course:
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 
+    @contextmanager
+    def proving(self, folder: Path, label: str, do: str = "prove", forward_only: bool = False) -> Iterator[None]:
+        """Signs of life say how far that part of a proof is, meanwhile."""
+        self.headway = Headway(folder, label, do, forward_only)
+        try:
+            yield
+        finally:
+            self.headway = None
+
     def sign_of_life(self) -> None:
         """Tells whoever watches that a long request goes on."""
-        self.listener(Progress("waiting"))
+        self.listener(self.headway.told() if self.headway else Progress("waiting"))
 
     def close(self) -> None:
         self.watchdog.close()

@@ -79,9 +79,10 @@ class Notary:
             if sent in FORMATS:
                 self.reference.sent(self.seed + attempt, entry.parts, sent)
             say("proving that it computes the same" if attempt == 0 else "refused: proving it again on other data")
-            label = f"contender-{self.course.place(entry)}"
-            remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
-                         forward_only=self.course.forward_only(entry))
+            label, forward_only = f"contender-{self.course.place(entry)}", self.course.forward_only(entry)
+            with self.course.proving(folder, label, forward_only=forward_only):
+                remote.prove(worker, self.course.patience.prove, self.course.facts.get(entry.name, {}), folder, label,
+                             forward_only=forward_only)
             earned = self._judged(worker, entry, folder, label, form)
             if form is FLOAT32 and certificate.hangs_on_free_runs(earned):
                 self.reference.more_free_runs(self.seed + attempt, entry.parts)

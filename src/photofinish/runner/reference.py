@@ -177,7 +177,7 @@ class Reference:
         folder = self.folder(seed, world=world)
         if not (folder / sent_in(form) / "about.json").exists():
             self._say(f"the reference sends gradients in {form}")
-            with self._loaded(self.fast or self.numpy) as worker:
+            with self._loaded(self.fast or self.numpy) as worker, self.course.proving(folder, sent_in(form)):
                 worker.ask("prove", self.course.patience.prove, folder=str(folder), label=sent_in(form), parts=world,
                            sent=form)
 
@@ -251,12 +251,14 @@ class Reference:
         with self._loaded(self.fast or self.numpy) as worker:
             for draw, label in enumerate(moved(form), 1):
                 self._say(f"the reference rounds to {form.name}: draw {draw} of {EXACT_DRAWS}")
-                worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
-                           forward_only=self.forward_only or form.equal, unit=form.noise, draw=draw, equal=form.equal)
+                forward_only = self.forward_only or form.equal
+                with self.course.proving(folder, label, forward_only=forward_only):
+                    worker.ask("prove", self.course.patience.prove, folder=str(folder), label=label,
+                               forward_only=forward_only, unit=form.noise, draw=draw, equal=form.equal)
 
     def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1,
              **options: bool) -> None:
-        with self._loaded(entry) as worker:
+        with self._loaded(entry) as worker, self.course.proving(folder, label, command, **options):
             worker.ask(command, self.course.patience.prove, folder=str(folder), label=label, parts=parts, **options)
 
     @contextmanager
