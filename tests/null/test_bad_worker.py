@@ -216,12 +216,13 @@ def test_a_long_request_gives_signs_of_life_and_a_block_none(tmp_path: Path, mon
         worker.kill()
 
 
-def test_last_words_have_no_colours(tmp_path: Path) -> None:
+def test_last_words_have_no_colours_and_a_message_is_a_line(tmp_path: Path) -> None:
     coloured = ("import json, sys\n"
                 "print('{\"ok\": true, \"protocol\": 1, \"python\": \"3\", \"memory\": 1}', flush=True)\n"
                 "sys.stdin.readline()\n"
                 "print('\\033[2K\\033[1;31mfatal:\\033[0m 3 \\xb5s\\a\\0', file=sys.stderr, flush=True)\n"
-                "print(json.dumps({'ok': False, 'kind': 'crash', 'message': '\\033[31mno\\033[0m \\ud800room'}))")
+                "told = '\\033[31mno\\033[0m \\ud800room\\nat line 1'\n"
+                "print(json.dumps({'ok': False, 'kind': 'crash', 'message': told}))")
     worker = WorkerProcess([sys.executable, "-X", "utf8", "-c", coloured], {"PATH": ""}, tmp_path / "log",
                            watchdog.mark_of("coloured"), PATIENCE)
     try:
@@ -229,7 +230,7 @@ def test_last_words_have_no_colours(tmp_path: Path) -> None:
             worker.ask("load", PATIENCE)
     finally:
         worker.kill()
-    assert (caught.value.message, caught.value.log) == ("no room", "fatal: 3 \xb5s")
+    assert (caught.value.message, caught.value.log) == ("no room", "at line 1\nfatal: 3 \xb5s")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -12,7 +12,7 @@ from photofinish.frameworks import Unsupported
 from photofinish.frameworks._keras.any_backend import on_cntk, on_theano
 from photofinish.graph import Graph, record
 from photofinish.layers import Spec
-from photofinish.vocabulary import batch_norm, conv, dropout, elu, linear, lstm
+from photofinish.vocabulary import batch_norm, conv, dropout, elu, flatten, linear, lstm
 
 BACKENDS = [pytest.param(on_theano, id="theano"), pytest.param(on_cntk, id="cntk")]
 
@@ -40,6 +40,14 @@ def test_theano_takes_no_epsilon_that_float32_has_below_its_least() -> None:
     assert "epsilon=0.001" in on_theano.native_source(on_vectors(lambda x: batch_norm(x, epsilon=1e-3)))
     with pytest.raises(Unsupported, match="no epsilon below 1e-05"):
         on_theano.native_source(on_vectors(lambda x: batch_norm(x, epsilon=1e-6)))
+
+
+def test_on_cntk_a_small_image_is_padded_first() -> None:
+    """Its own padding wants a window that fits into the image."""
+    graph = record(lambda x: head(flatten(conv(x, 4, 3, padding=1))), {"x": Spec("CHW", (3, 2, 2))})
+    (line,) = (each for each in on_cntk.native_source(graph).splitlines() if "ZeroPadding2D" in each)
+    assert "ZeroPadding2D(1" in line and "same" not in on_cntk.native_source(graph)
+    assert "ZeroPadding2D" not in on_theano.native_source(graph)
 
 
 def test_on_cntk_no_running_average_is_of_what_was_dropped() -> None:

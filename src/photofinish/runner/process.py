@@ -103,8 +103,10 @@ class WorkerProcess:
         """That answer to that request. Raises WorkerFailed if it says that it failed, or makes no sense."""
         if reply.get("ok") is not True:
             kind = reply.get("kind")
-            message = str(reply.get("message", reply)).removeprefix("Unsupported: ")[:MESSAGE_LIMIT]  # the kind says it
-            raise WorkerFailed(kind if kind in KINDS else "protocol", message, self.log_tail())
+            said = str(reply.get("message", reply)).removeprefix("Unsupported: ")[:MESSAGE_LIMIT]  # the kind says it
+            message, _, stack = said.strip().partition("\n")  # of C++, for one
+            raise WorkerFailed(kind if kind in KINDS else "protocol", message,
+                               "\n".join(filter(None, (stack.strip("\n"), self.log_tail()))))
         wrong = complaint(do, arguments, reply)
         if wrong:
             raise self._failed("protocol", wrong)

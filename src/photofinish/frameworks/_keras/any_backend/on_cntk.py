@@ -9,14 +9,21 @@ from photofinish.frameworks._keras.any_backend import source
 from photofinish.frameworks._keras.any_backend.source import BackendModule, BackendWriter, in_lambda
 from photofinish.frameworks._keras.source import PLAIN
 from photofinish.frameworks._keras.use import Printed, Rules, Use
+from photofinish.frameworks._keras.windows import padding, zero_padding
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
+
+SAME = ', padding="same"'
 
 
 def _conv(use: Use) -> Printed:
     if max(use.layer.dilation) > 1:
         raise Unsupported("{}: CNTK has no dilated convolution on a CPU".format(use.name))
-    return source.RULES[layers.Conv](use)
+    printed = source.RULES[layers.Conv](use)
+    fits = all(kernel <= use.spec.size(axis) for kernel, axis in zip(use.layer.kernel, "HW"))
+    if fits or SAME not in printed[-1]:
+        return printed
+    return [*zero_padding(use, padding(use)[1]), *(each.replace(SAME, "") for each in printed)]
 
 
 def _stochastic_depth(use: Use) -> Printed:
@@ -37,7 +44,8 @@ LOWERED: Dict[type, str] = {
                             "Keras asks for",
 }
 LIMITS: Dict[type, str] = {
-    layers.Conv: source.LIMITS[layers.Conv] + "; none is dilated on a CPU",
+    layers.Conv: source.LIMITS[layers.Conv] + ", as is what pads an image that is smaller than the "
+                 "window; none is dilated on a CPU",
     layers.BatchNorm: "of its own epsilon, which Keras on CNTK takes for 1e-3 in training; running averages are "
                       "another pass over the batch, as Keras has them there, but before the weights move; none behind "
                       "a Dropout, which that pass leaves out",
