@@ -63,6 +63,17 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert first.chosen is not None and first.chosen.contender == "a"
 
 
+def test_the_first_result_waits_for_no_warm_up() -> None:
+    race = raced(0.1, 0.1, starts=(1.0, 2.0))
+    slow = tuple(replace(each, seconds=(5.0, 5.0), kind="warmup", steps=2) for each in race.warm_ups
+                 if each.contender == "a")
+    race = replace(race, warm_ups=slow + tuple(each for each in race.warm_ups if each.contender == "b"))
+    first, whole = advised(race, Goal("first-result")), advised(race, Goal("job", 100))
+    assert first.chosen is not None and first.chosen.contender == "a"
+    assert first.chosen.cost.value == pytest.approx(1.1)  # its start and its first step
+    assert whole.chosen is not None and whole.chosen.contender == "b"
+
+
 def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:
     shown, doubtful = (advised(raced(0.1, step, starts=(1.0, 1.2), launches=4, launch=0.05), Goal("job", 50))
                        for step in (0.05, 0.095))

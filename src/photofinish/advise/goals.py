@@ -18,7 +18,7 @@ Costs = dict[str, dict[int, float]]  # {contender: {launch: cost}}
 class Goal:
     """What is wanted, and within which bounds.
 
-    `name` is one of GOALS; `steps` is the length of the job ("job") or 1 ("first-result"); `latency` in seconds is what
+    `name` is one of GOALS; `steps` is the length of the job ("job"; None is one step); `latency` in seconds is what
     `share` of the steps must keep; `memory` the bytes a process may hold; `frameworks` those one stays with, all if
     none; `formats` the coarser formats that are allowed, of gradients too; `per_hour` the price of the machine;
     `defaults` maps each framework to the mode that users get who ask for none.
@@ -109,11 +109,7 @@ def _refused(race: Race, name: str, goal: Goal) -> str:
 
 
 def _job(race: Race, goal: Goal) -> Costs:
-    """Of a first run, whose compile time was seen once."""
-    cold = {each.contender: each.cold for each in jobs.jobs(race)}
-    steps = 1 if goal.steps is None else goal.steps
-    return {name: {launch: fixed + steps * step + cold[name] for launch, (fixed, step) in lines.items()}
-            for name, lines in jobs.launch_lines(race).items()}
+    return jobs.first_run(race, 1 if goal.steps is None else goal.steps)
 
 
 def _step(race: Race, goal: Goal) -> Costs:
