@@ -147,21 +147,24 @@ def knee(logs: Logs) -> Knee | None:
 
 def _flat_from(logs: Logs, batches: Sequence[int], side: int) -> int | None:
     """The smallest batch from which every larger one's gain is below GAIN: by its mean, or by the lower (-1) or upper
-    (1) end of its one-sided 95 % interval. That all hold needs no correction: each must (Berger 1982)."""
+    (1) end of its one-sided interval. That all upper ends hold at 95 % needs no correction: each must (Berger 1982).
+    That any lower end does not is one chance of an error for each larger batch, which share the 5 % (Bonferroni)."""
     for i, small in enumerate(batches[:-1]):
-        ends = [_end(_gains(logs, small, large), side) for large in batches[i + 1:]]
+        larger = batches[i + 1:]
+        level = 1 - (1 - CONFIDENCE) / (len(larger) if side < 0 else 1)
+        ends = [_end(_gains(logs, small, each), side, level) for each in larger]
         if all(end is not None and end < math.log1p(GAIN) for end in ends):
             return small
     return None
 
 
-def _end(gains: np.ndarray, side: int) -> float | None:
+def _end(gains: np.ndarray, side: int, level: float) -> float | None:
     if len(gains) < (1 if side == 0 else 2):
         return None
     if side == 0:
         return float(np.mean(gains))
     mean, error = student.mean_and_error(gains)
-    return mean + side * student.quantile(CONFIDENCE, len(gains) - 1) * error
+    return mean + side * student.quantile(level, len(gains) - 1) * error
 
 
 def trend(logs: Logs) -> Trend | None:
