@@ -80,6 +80,9 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
         _check_sensor(device)
     goal = with_defaults(goal)
     field = tuple(contenders) or tuple(candidates(goal, task, device, Choice.of(environments, make_environments)))
+    if not field:  # a race of nobody would be one of all
+        raise UsageError(f"nothing of {' or '.join(goal.frameworks) or 'any framework'} can run here at once in task "
+                         f"{task}", "name what is to be made as well, with --contenders; see: photofinish doctor")
     common = {**asked, "device": device, "environments": environments, "make_environments": make_environments,
               "listener": listener}
     try:

@@ -7,11 +7,13 @@ import jsonschema
 import numpy as np
 import pytest
 
+from photofinish import advise_run
 from photofinish.advise import HELD, NOT_HELD, UNTOLD, Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.advise.lines import Lines, lines
 from photofinish.advise_run import candidates
 from photofinish.environments import Choice, frameworks, installed
+from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
 from photofinish.reports import advise as report
 from photofinish.reports.json import schema
@@ -19,7 +21,7 @@ from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.stats.energy import consumption
-from photofinish.values import Certificate, Energy, Metering, Phase, Race, WarmUp
+from photofinish.values import Certificate, Contender, Energy, Metering, Phase, Race, WarmUp
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -220,3 +222,11 @@ def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
             "torch:eager[allocator=default]"} <= set(found)
     assert len(set(found)) == len(found)
     assert not any("[" in each for each in candidates(THROUGHPUT, "train", "cpu", Choice()))
+
+
+def test_nobody_races_where_the_framework_to_stay_with_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contenders that are not named would be everybody's, none of which one would take."""
+    monkeypatch.setattr(advise_run.environments, "installed", lambda choice: [Contender("torch", "eager")])
+    monkeypatch.setattr(advise_run.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
+    with pytest.raises(UsageError, match="nothing of cntk can run here at once in task train"):
+        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)))
