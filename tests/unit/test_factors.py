@@ -8,15 +8,15 @@ import pytest
 
 from photofinish.environments import expand
 from photofinish.errors import UsageError
-from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find, flip
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, Recommended, find, flip
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.reports import flip as told_flip
-from photofinish.stats import effects
-from photofinish.values import Contender, Estimate, Result
+from photofinish.stats import effects, judge
+from photofinish.values import Contender, Estimate, Failure, Result
 from stats_races import World, least_by_chance, most_by_chance
 
 PLAIN, CHANGED = "fake:steady[noise=0,step=1]", "fake:steady[noise=1,step=2]"
@@ -156,6 +156,23 @@ def test_all_that_is_shown_to_be_faster_is_recommended_together() -> None:
     assert again.observed is not None and again.observed.low < 1 / 0.8 / 0.7 < again.observed.high
     said = plain(report.paragraph(replace(what, recommended=(again,))))
     assert told.taken.name in said and f"{again.observed.value:.3f}" in said
+
+
+def test_who_fails_when_raced_again_has_shown_nothing_and_takes_nothing_from_others() -> None:
+    what = found([PLAIN, CHANGED], [], {"step=2": 1.5})
+    cause = what.cause
+    assert cause is not None
+    _, planned = experiments([PLAIN], ["step=1,2", "noise=0,1"], 8)
+    (result,) = raced(planned, {"step=2": 1.5}, seed=77)
+
+    def without(who: Contender) -> Result:
+        return judge(replace(result.race, failures=(Failure(who.name, "crash", "", 3, "measure"),)))
+    advised = Recommended(cause.slower, cause.changed, (cause.factor,), cause.predicted)
+    assert taken(result, advised).observed is not None and taken(without(cause.changed), advised).observed is None
+    assert checked(without(cause.changed), cause, None) is None
+    other = next(each for each in result.race.contenders if each not in (cause.changed.name, cause.slower.name))
+    check = checked(without(Contender.parse(other)), cause, Contender.parse(other))
+    assert check is not None and check.outcome == CONFIRMED and check.gap is None
 
 
 def test_a_contender_at_its_best_is_left_as_it_is() -> None:

@@ -68,8 +68,8 @@ class Cause:
 @dataclass(frozen=True)
 class Check:
     """The cause removed and raced again on fresh launches: `observed` is what that gained, `apart` that over what was
-    predicted. `gap` is what is left between who was slower and the faster one, None of one contender or where the one
-    has become the other."""
+    predicted. `gap` is what is left between who was slower and the faster one, None of one contender, where the one has
+    become the other, or where the faster one failed."""
 
     result: Result
     observed: Estimate
