@@ -194,6 +194,18 @@ def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> N
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(("names", "setting", "said"), [
+    (("torch:eager[layout=channels_last]", "tensorflow:graph"), "layout=channels_last", "so it is in torch"),
+    (("tensorflow:graph", "torch:eager[layout=channels_last]"), "layout=channels_last", "so it is in torch"),
+    (("torch:eager[threads=1]", "tensorflow:graph[threads=1]"), "threads=1", "and tensorflow:graph[threads=1]"),
+    (("torch:eager", "tensorflow:graph"), "layuot=channels_last", "layuot"),
+    (("torch:eager",), "layout", "is not a setting")])
+def test_a_setting_that_is_no_change_is_told(names: tuple[str, ...], setting: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        flip.check_settings(expand(*names), [setting], "cpu")
+    assert said in str(refused.value)
+
+
 @pytest.mark.parametrize(("tried", "said"), [(("threads=1",), ": not threads=1."),
                                              (("threads=1", "batch 4"), ": neither threads=1 nor batch 4.")])
 def test_what_does_not_flip_it_is_told(tried: tuple[str, ...], said: str) -> None:
