@@ -143,6 +143,15 @@ def test_what_is_not_proven_is_never_advised() -> None:
     assert not found.options and "not proven" in found.barred["a"]
 
 
+def test_who_is_proven_is_not_said_to_be_unproven() -> None:
+    """Where nothing was timed yet, or only the others lack a certificate."""
+    race = raced(0.1, 0.2)
+    assert advised(replace(race, blocks=())).barred == {"a": "it was not timed", "b": "it was not timed"}
+    half = advised(replace(race, certificates=race.certificates[:1])).barred
+    assert half == {"a": "who raced with it is not proven to compute the same",
+                    "b": "it is not proven to compute the same"}
+
+
 def test_too_few_launches_tell_no_chances() -> None:
     (first, _) = options({"b": {1: 2.0}, "a": {1: 1.0}})
     assert (first.contender, first.chance, first.worst_regret, first.cost.level) == ("a", None, None, 0)

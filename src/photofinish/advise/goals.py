@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.stats import energy, jobs, paired, tails
-from photofinish.stats.standings import REHEARSAL
+from photofinish.stats.standings import REHEARSAL, no_certificate
 from photofinish.values import Contender, Race, Result
 
 CONFIDENCE = 0.99  # with which a latency must be shown to be kept
@@ -80,8 +80,12 @@ def _unfit(result: Result, name: str) -> str:
     standing = next(each for each in result.standings if each.contender == name)
     if standing.failure is not None:
         return f"it failed: {standing.failure.kind}"
-    if not result.comparable or standing.place is None:
+    if no_certificate(result.race, name):
         return "it is not proven to compute the same"
+    if standing.time is None:
+        return "it was not timed"
+    if not result.comparable or standing.place is None:
+        return "who raced with it is not proven to compute the same"
     if any(each.contender == name for each in result.race.stragglers):
         return "it was far behind in the pilot and was timed no further"
     return ""
