@@ -21,7 +21,7 @@ from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.stats.energy import consumption
-from photofinish.values import Certificate, Contender, Energy, Metering, Phase, Race, WarmUp
+from photofinish.values import Certificate, Contender, Energy, Failure, Metering, Phase, Race, WarmUp
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -184,6 +184,16 @@ def test_advice_fails_only_if_it_is_shown_to_lose_more_than_was_stated(
     assert found.held == held and found.again is not None
     jsonschema.validate(report.as_json(found), schema("advise"), cls=jsonschema.Draft202012Validator)
     assert ("held" in str(report.document(found).sections[0])) == (held == HELD)
+
+
+def test_advice_has_not_held_where_who_was_advised_failed_when_raced_again() -> None:
+    crashed = replace(raced(1.0, 1.2), failures=(Failure("a", "crash", "", 5, "block:train"),))
+    found = replace(advise(judge(raced(1.0, 1.2)), THROUGHPUT), repeated=judge(crashed))
+    told = report.as_json(found)
+    jsonschema.validate(told, schema("advise"), cls=jsonschema.Draft202012Validator)
+    assert (found.held, found.again, told["observed_regret"]) == (UNTOLD, None, None)
+    assert any(plain(tuple(each)).endswith("does not tell whether it holds: a failed: crash.")
+               for each in report._details(found))
 
 
 def test_the_lines_are_of_what_was_raced() -> None:

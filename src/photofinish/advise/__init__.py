@@ -66,9 +66,15 @@ class Advice:
                      and each.ahead in ("from", "until") and (each.steps or 0) >= 1)
 
     @property
+    def unrepeated(self) -> str:
+        """Why the repetition compares nobody: one of the two failed in it; "" if it does, or there was none."""
+        found = self.repeated.verdicts if self.repeated is not None else ()
+        return next((each.reason for each in found if each.verdict == "NOT COMPARABLE"), "")
+
+    @property
     def again(self) -> Estimate | None:
-        """What the chosen one cost over the runner-up in the repetition."""
-        if self.repeated is None or len(self.options) < 2:
+        """What the chosen one cost over the runner-up in the repetition; None where it does not compare them."""
+        if self.repeated is None or len(self.options) < 2 or self.unrepeated:
             return None
         return over(costs(self.repeated.race, self.goal), *(each.contender for each in self.options[:2]))
 
@@ -81,6 +87,8 @@ class Advice:
     def held(self) -> str:
         """Whether what was lost in the repetition is within what was stated, or is shown to be more; "" without one."""
         seen = self.again
+        if self.unrepeated:
+            return UNTOLD
         if seen is None:
             return ""
         stated = max(self.options[0].worst_regret or 0.0, self.result.race.margin)
