@@ -48,6 +48,18 @@ def test_the_true_knee_is_excluded_as_seldom_as_it_says() -> None:
     assert excluded <= most_by_chance(300, 0.05)
 
 
+def test_a_knee_is_shown_where_there_is_none_as_seldom_as_it_says() -> None:
+    """The largest batch alone gains what counts, over each of the others."""
+    shown = 0
+    for seed in range(300):
+        draw = np.random.default_rng(seed)
+        late = {size: {launch: math.log(size) - math.log(1.0501) * (size == SIZES[-1]) + 0.01 * float(
+            draw.standard_normal()) for launch in range(6)} for size in SIZES}
+        found = batches.knee(late)
+        shown += found is None or found.high is not None
+    assert shown <= most_by_chance(300, 0.05)
+
+
 def test_one_launch_gives_no_range_and_one_batch_no_knee() -> None:
     assert batches.knee(logs(1.0, launches=1)) == batches.Knee(16, None, None, 1)
     assert batches.knee({8: {1: 0.0}}) is None
