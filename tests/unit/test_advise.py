@@ -74,6 +74,14 @@ def test_the_first_result_waits_for_no_warm_up() -> None:
     assert first.chosen is not None and first.chosen.contender == "a"
     assert first.chosen.cost.value == pytest.approx(1.1)  # its start and its first step
     assert whole.chosen is not None and whole.chosen.contender == "b"
+    brief = advised(replace(race, blocks=tuple(replace(each, seconds=tuple(0.9 * step for step in each.seconds))
+                                               if each.contender == "a" else each for each in race.blocks)),
+                    Goal("job", 2))
+    assert brief.chosen is not None and brief.chosen.contender == "b"  # 1 + 0.1 + 5 against 2 + 0.1 + 0.1
+    assert [each.ahead for each in brief.turns] == ["from"]
+    first_of_two = advised(brief.result.race, Goal("job", 1))
+    assert first_of_two.chosen is not None and first_of_two.chosen.contender == "a"
+    assert not first_of_two.turns  # the line of "a", which counts its whole warm-up, says that "b" is ahead here
 
 
 def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:

@@ -57,13 +57,17 @@ class Advice:
 
     @property
     def turns(self) -> tuple[BreakEven, ...]:
-        """For which lengths of the job, of a step or more, another one is ahead of the chosen one in a first run."""
-        if self.chosen is None or self.goal.steps is None:
+        """For which lengths of the job another one is ahead of the chosen one in a first run: of those past the warm-up
+        of both, where the lines hold."""
+        chosen, length = self.chosen, self.goal.steps
+        if chosen is None or length is None:
             return ()
         serving = {each.contender for each in self.options}
+        settled = {each.contender: each.settled_after for each in jobs.jobs(self.result.race)}
         return tuple(each for each in jobs.break_evens(self.result.race, cold=True)
-                     if each.against == self.chosen.contender and each.contender in serving
-                     and each.ahead in ("from", "until") and (each.steps or 0) >= 1)
+                     if each.against == chosen.contender and each.contender in serving and each.steps is not None
+                     and each.steps >= max(settled[each.contender], settled[each.against])
+                     and (each.ahead == "from") == (each.steps > length))
 
     @property
     def unrepeated(self) -> str:
