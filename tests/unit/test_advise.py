@@ -257,3 +257,5 @@ def test_nobody_races_where_the_framework_to_stay_with_cannot(monkeypatch: pytes
     monkeypatch.setattr(advise_run.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
     with pytest.raises(UsageError, match="nothing of cntk can run here at once in task train"):
         advise_run.run("mlp", Goal("memory", frameworks=("cntk",)))
+    with pytest.raises(UsageError, match="no contender is one of cntk"):
+        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)), ["torch:eager,tensorflow:graph"])
