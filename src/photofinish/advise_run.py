@@ -66,6 +66,22 @@ def candidates(goal: Goal, task: str, device: str, choice: Choice) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _field(contenders: Sequence[str], goal: Goal, task: str, device: str, choice: Choice) -> tuple[str, ...]:
+    """Who races. Raises UsageError where none of them could be taken."""
+    kept = " or ".join(goal.frameworks) or "any framework"
+    if contenders:
+        able = [each for each in environments.expand(*contenders, device=device)
+                if not goal.frameworks or each.framework in goal.frameworks]
+        if not able:
+            raise UsageError(f"no contender is one of {kept}, with which you stay", "name one, or leave --keep out")
+        return tuple(contenders)
+    found = tuple(candidates(goal, task, device, choice))
+    if not found:  # a race of nobody would be one of all
+        raise UsageError(f"nothing of {kept} can run here at once in task {task}",
+                         "name what is to be made as well, with --contenders; see: photofinish doctor")
+    return found
+
+
 def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "train", *, repeat: bool = True,
         environments: Sequence[str] = (), make_environments: bool | None = None, device: str = "cpu",
         listener: Callable[[Progress], None] | None = None, seed: int | None = None, **asked: Any) -> Advice:
@@ -79,7 +95,7 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
     if goal.name == "energy":
         _check_sensor(device)
     goal = with_defaults(goal)
-    field = tuple(contenders) or tuple(candidates(goal, task, device, Choice.of(environments, make_environments)))
+    field = _field(contenders, goal, task, device, Choice.of(environments, make_environments))
     common = {**asked, "device": device, "environments": environments, "make_environments": make_environments,
               "listener": listener}
     try:

@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from photofinish import api, models
 from photofinish.environments import TASKS
 from photofinish.errors import Stopped, UsageError
 from photofinish.factors import Cause, Check, Findings, Recommended, cells_of, find
 from photofinish.factors.plan import experiments
 from photofinish.runner.arrange import one_of
-from photofinish.stats import effects, paired
+from photofinish.stats import effects, paired, verdict
 from photofinish.values import Contender, Progress, Result
 
 LAUNCHES = 8  # of the experiment, and as many of the check: fixed beforehand, so that each is looked at once
@@ -62,17 +64,23 @@ def _raced_again(found: Findings, model: str, task: str, batch: int, common: dic
 
 
 def taken(result: Result, each: Recommended) -> Recommended:
-    """With what the race of it says; as it is where fewer than two launches tell."""
-    gained = paired.launch_differences(paired.log_steps(result.race), each.taken.name, each.own.name)
-    return each if len(gained) < 2 or not result.comparable else replace(each, observed=paired.interval(gained))
+    """With what the race of it says; as it is where that compares the two in fewer than two launches."""
+    gained = _gained(result, each.taken, each.own)
+    return each if len(gained) < 2 else replace(each, observed=paired.interval(gained))
 
 
 def checked(result: Result, cause: Cause, faster: Contender | None) -> Check | None:
-    """What the race without the cause says; None where fewer than two launches tell."""
-    steps = paired.log_steps(result.race)
-    gained = paired.launch_differences(steps, cause.changed.name, cause.slower.name)
-    if len(gained) < 2 or any(each.verdict == "NOT COMPARABLE" for each in result.verdicts):
+    """What the race without the cause says; None where it compares who has it in fewer than two launches."""
+    gained = _gained(result, cause.changed, cause.slower)
+    if len(gained) < 2:
         return None
-    left = None if faster is None or faster == cause.changed else paired.interval(
-        paired.launch_differences(steps, faster.name, cause.changed.name))
-    return Check(result, paired.interval(gained), effects.over(gained, cause.logs), left)
+    left = np.array([]) if faster in (None, cause.changed) else _gained(result, faster, cause.changed)
+    return Check(result, paired.interval(gained), effects.over(gained, cause.logs),
+                 paired.interval(left) if len(left) else None)
+
+
+def _gained(result: Result, to: Contender, of: Contender) -> np.ndarray:
+    """log seconds(of) - log seconds(to) by launch; nothing where one of them failed or is not proven."""
+    if not verdict.compared(result, to.name, of.name):
+        return np.array([])
+    return paired.launch_differences(paired.log_steps(result.race), to.name, of.name)

@@ -7,11 +7,13 @@ import jsonschema
 import numpy as np
 import pytest
 
+from photofinish import advise_run
 from photofinish.advise import HELD, NOT_HELD, UNTOLD, Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.advise.lines import Lines, lines
 from photofinish.advise_run import candidates
 from photofinish.environments import Choice, frameworks, installed
+from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
 from photofinish.reports import advise as report
 from photofinish.reports.json import schema
@@ -19,7 +21,7 @@ from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.stats.energy import consumption
-from photofinish.values import Certificate, Energy, Metering, Phase, Race, WarmUp
+from photofinish.values import Certificate, Contender, Energy, Failure, Metering, Phase, Race, WarmUp
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -61,6 +63,25 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert not advised(raced(0.2, 0.1, starts=(1.0, 0.86)), Goal("job", 5000)).turns  # of half a step
     first = advised(race, Goal("first-result"))
     assert first.chosen is not None and first.chosen.contender == "a"
+
+
+def test_the_first_result_waits_for_no_warm_up() -> None:
+    race = raced(0.1, 0.1, starts=(1.0, 2.0))
+    slow = tuple(replace(each, seconds=(5.0, 5.0), kind="warmup", steps=2) for each in race.warm_ups
+                 if each.contender == "a")
+    race = replace(race, warm_ups=slow + tuple(each for each in race.warm_ups if each.contender == "b"))
+    first, whole = advised(race, Goal("first-result")), advised(race, Goal("job", 100))
+    assert first.chosen is not None and first.chosen.contender == "a"
+    assert first.chosen.cost.value == pytest.approx(1.1)  # its start and its first step
+    assert whole.chosen is not None and whole.chosen.contender == "b"
+    brief = advised(replace(race, blocks=tuple(replace(each, seconds=tuple(0.9 * step for step in each.seconds))
+                                               if each.contender == "a" else each for each in race.blocks)),
+                    Goal("job", 2))
+    assert brief.chosen is not None and brief.chosen.contender == "b"  # 1 + 0.1 + 5 against 2 + 0.1 + 0.1
+    assert [each.ahead for each in brief.turns] == ["from"]
+    first_of_two = advised(brief.result.race, Goal("job", 1))
+    assert first_of_two.chosen is not None and first_of_two.chosen.contender == "a"
+    assert not first_of_two.turns  # the line of "a", which counts its whole warm-up, says that "b" is ahead here
 
 
 def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:
@@ -130,6 +151,15 @@ def test_what_is_not_proven_is_never_advised() -> None:
     assert not found.options and "not proven" in found.barred["a"]
 
 
+def test_who_is_proven_is_not_said_to_be_unproven() -> None:
+    """Where nothing was timed yet, or only the others lack a certificate."""
+    race = raced(0.1, 0.2)
+    assert advised(replace(race, blocks=())).barred == {"a": "it was not timed", "b": "it was not timed"}
+    half = advised(replace(race, certificates=race.certificates[:1])).barred
+    assert half == {"a": "who raced with it is not proven to compute the same",
+                    "b": "it is not proven to compute the same"}
+
+
 def test_too_few_launches_tell_no_chances() -> None:
     (first, _) = options({"b": {1: 2.0}, "a": {1: 1.0}})
     assert (first.contender, first.chance, first.worst_regret, first.cost.level) == ("a", None, None, 0)
@@ -162,6 +192,16 @@ def test_advice_fails_only_if_it_is_shown_to_lose_more_than_was_stated(
     assert found.held == held and found.again is not None
     jsonschema.validate(report.as_json(found), schema("advise"), cls=jsonschema.Draft202012Validator)
     assert ("held" in str(report.document(found).sections[0])) == (held == HELD)
+
+
+def test_advice_has_not_held_where_who_was_advised_failed_when_raced_again() -> None:
+    crashed = replace(raced(1.0, 1.2), failures=(Failure("a", "crash", "", 5, "block:train"),))
+    found = replace(advise(judge(raced(1.0, 1.2)), THROUGHPUT), repeated=judge(crashed))
+    told = report.as_json(found)
+    jsonschema.validate(told, schema("advise"), cls=jsonschema.Draft202012Validator)
+    assert (found.held, found.again, told["observed_regret"]) == (UNTOLD, None, None)
+    assert any(plain(tuple(each)).endswith("does not tell whether it holds: a failed: crash.")
+               for each in report._details(found))
 
 
 def test_the_lines_are_of_what_was_raced() -> None:
@@ -209,3 +249,13 @@ def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
             "torch:eager[allocator=default]"} <= set(found)
     assert len(set(found)) == len(found)
     assert not any("[" in each for each in candidates(THROUGHPUT, "train", "cpu", Choice()))
+
+
+def test_nobody_races_where_the_framework_to_stay_with_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contenders that are not named would be everybody's, none of which one would take."""
+    monkeypatch.setattr(advise_run.environments, "installed", lambda choice: [Contender("torch", "eager")])
+    monkeypatch.setattr(advise_run.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
+    with pytest.raises(UsageError, match="nothing of cntk can run here at once in task train"):
+        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)))
+    with pytest.raises(UsageError, match="no contender is one of cntk"):
+        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)), ["torch:eager,tensorflow:graph"])

@@ -19,7 +19,7 @@ from photofinish.layers import BatchNorm, Conv, Dropout, Embedding, Linear, Soft
 from photofinish.measure import proof
 from photofinish.models import find
 from photofinish.optimizers import SGD, Adam
-from photofinish.referee import certificate, tolerance
+from photofinish.referee import certificate, replicas, tolerance
 from photofinish.values import Certificate, Check, from_json, to_json
 from photofinish.vocabulary import (
     attention,
@@ -505,3 +505,12 @@ def test_half_of_what_is_kept_of_a_table_was_looked_at() -> None:
     assert np.isin(kept[:proof.SAMPLE // 2], rows[name]).all()
     assert set(kept[:proof.SAMPLE // 2]) == set(rows[name])
     assert not np.isin(kept[proof.SAMPLE // 2:], rows[name]).all()
+
+
+def test_of_several_processes_the_one_that_failed_is_shown() -> None:
+    """What nothing is allowed of has no share of what is allowed to go by."""
+    close, repeated = Check("dropout", 9, 0.9e-3, 1e-3, True, "scaling"), Check("dropout", 9, 1.0, 0.0, False, "a loss")
+    ranks = [Certificate("c", "digest", each.passed, (each,), "numpy", 8) for each in (close, repeated)]
+    found = replicas.together(ranks, 2)
+    assert not found.passed and found.checks == (Check("dropout", 9, 1.0, 0.0, False, "a loss (rank 1)"),)
+    assert replicas.together(ranks[:1] * 2, 2).checks == (close,)

@@ -8,15 +8,15 @@ import pytest
 
 from photofinish.environments import expand
 from photofinish.errors import UsageError
-from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, find, flip
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, Recommended, find, flip
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.reports import flip as told_flip
-from photofinish.stats import effects
-from photofinish.values import Contender, Estimate, Result
+from photofinish.stats import effects, judge
+from photofinish.values import Contender, Estimate, Failure, Result
 from stats_races import World, least_by_chance, most_by_chance
 
 PLAIN, CHANGED = "fake:steady[noise=0,step=1]", "fake:steady[noise=1,step=2]"
@@ -158,6 +158,23 @@ def test_all_that_is_shown_to_be_faster_is_recommended_together() -> None:
     assert told.taken.name in said and f"{again.observed.value:.3f}" in said
 
 
+def test_who_fails_when_raced_again_has_shown_nothing_and_takes_nothing_from_others() -> None:
+    what = found([PLAIN, CHANGED], [], {"step=2": 1.5})
+    cause = what.cause
+    assert cause is not None
+    _, planned = experiments([PLAIN], ["step=1,2", "noise=0,1"], 8)
+    (result,) = raced(planned, {"step=2": 1.5}, seed=77)
+
+    def without(who: Contender) -> Result:
+        return judge(replace(result.race, failures=(Failure(who.name, "crash", "", 3, "measure"),)))
+    advised = Recommended(cause.slower, cause.changed, (cause.factor,), cause.predicted)
+    assert taken(result, advised).observed is not None and taken(without(cause.changed), advised).observed is None
+    assert checked(without(cause.changed), cause, None) is None
+    other = next(each for each in result.race.contenders if each not in (cause.changed.name, cause.slower.name))
+    check = checked(without(Contender.parse(other)), cause, Contender.parse(other))
+    assert check is not None and check.outcome == CONFIRMED and check.gap is None
+
+
 def test_a_contender_at_its_best_is_left_as_it_is() -> None:
     assert found([PLAIN], ["step=1,2", "noise=0,1"], {"step=2": 1.5}).recommended == ()
     assert found([PLAIN], ["batch=8,32", "noise=0,1"], {"batch=32,": 0.5}).recommended == ()
@@ -168,12 +185,25 @@ def test_a_contender_at_its_best_is_left_as_it_is() -> None:
     ([PLAIN, CHANGED, "fake"], ["step=1,2"], "one contender"),
     ([PLAIN], ["step=1"], "two levels"), ([PLAIN], ["step=1,1"], "the same"), ([PLAIN], ["stpe=1,2"], "step"),
     (["torch:eager"], ["layout=contiguous,chanels_last"], "channels_last"), ([PLAIN], ["batch=8,big"], "whole number"),
+    (["fake:steady", "fake:steady[step=1]"], ["step=1,2"], "both contenders stand as fake:steady[step=1]"),
     ([PLAIN], ["step=1,2", "step=2,3"], "twice"), ([PLAIN], ["step=2,3"], "neither 2 nor 3"),
     (["fake"], [f"{name}=1,2" for name in ("step", "sample", "noise", "launch", "compile", "memory", "item", "fits",
                                            "device")], "too many")])
 def test_wrong_use_is_told(names: list[str], factors: list[str], said: str) -> None:
     with pytest.raises(UsageError) as refused:
         experiments(names, factors, 8)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(("names", "setting", "said"), [
+    (("torch:eager[layout=channels_last]", "tensorflow:graph"), "layout=channels_last", "so it is in torch"),
+    (("tensorflow:graph", "torch:eager[layout=channels_last]"), "layout=channels_last", "so it is in torch"),
+    (("torch:eager[threads=1]", "tensorflow:graph[threads=1]"), "threads=1", "and tensorflow:graph[threads=1]"),
+    (("torch:eager", "tensorflow:graph"), "layuot=channels_last", "layuot"),
+    (("torch:eager",), "layout", "is not a setting")])
+def test_a_setting_that_is_no_change_is_told(names: tuple[str, ...], setting: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        flip.check_settings(expand(*names), [setting], "cpu")
     assert said in str(refused.value)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from photofinish.stats import batches
+from stats_races import most_by_chance
 
 SIZES = (1, 2, 4, 8, 16, 32)
 
@@ -33,6 +34,30 @@ def test_noise_widens_its_range_and_the_truth_stays_inside() -> None:
         inside += low <= 16 <= high
         width += low < high
     assert inside >= 0.9 * 200 and width > 100  # each end misses in 5 % at most
+
+
+def test_the_true_knee_is_excluded_as_seldom_as_it_says() -> None:
+    """Every larger batch gains almost what would make it count, and each might seem to."""
+    excluded = 0
+    for seed in range(300):
+        draw = np.random.default_rng(seed)
+        flat = {size: {launch: math.log(size) - math.log(1.0499) * (size > 1) + 0.01 * float(draw.standard_normal())
+                       for launch in range(6)} for size in SIZES}
+        found = batches.knee(flat)
+        excluded += found is None or found.low != 1
+    assert excluded <= most_by_chance(300, 0.05)
+
+
+def test_a_knee_is_shown_where_there_is_none_as_seldom_as_it_says() -> None:
+    """The largest batch alone gains what counts, over each of the others."""
+    shown = 0
+    for seed in range(300):
+        draw = np.random.default_rng(seed)
+        late = {size: {launch: math.log(size) - math.log(1.0501) * (size == SIZES[-1]) + 0.01 * float(
+            draw.standard_normal()) for launch in range(6)} for size in SIZES}
+        found = batches.knee(late)
+        shown += found is None or found.high is not None
+    assert shown <= most_by_chance(300, 0.05)
 
 
 def test_one_launch_gives_no_range_and_one_batch_no_knee() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photofinish.stats.jobs import BreakEven, break_evens, fieller, jobs
+from photofinish.stats.jobs import BreakEven, break_evens, fieller, first_run, jobs
 from photofinish.values import Epoch, Phase, Race, Training, WarmUp
 from stats_races import World, least_by_chance, most_by_chance
 
@@ -30,6 +30,14 @@ def test_a_job_is_preparation_first_step_warm_up_and_steps() -> None:
     assert job.seconds(3) == pytest.approx(1 + 2 + 5 + 0.2 + 0.2)
     assert job.seconds(103) == pytest.approx(1 + 2 + 5 + 0.2 + 0.2 + 100 * 0.1)
     assert job.settled_after == 3
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(1, 0.0), (2, 0.2), (3, 0.4), (4, 0.5), (103, 10.4)])
+def test_a_job_that_ends_within_the_warm_up_has_its_steps_alone(steps: int, seconds: float) -> None:
+    of = race(0.1, first=(5.0,))
+    cold = Phase(0, "a", "first_step:train", 12.0, cache="cold")
+    assert first_run(of, steps)["a"][1] == pytest.approx(1 + 2 + 5 + seconds)
+    assert first_run(replace(of, phases=(*of.phases, cold)), steps)["a"][1] == pytest.approx(1 + 2 + 12 + seconds)
 
 
 def of_b(of: Race, cold: bool = False) -> BreakEven:

@@ -72,6 +72,15 @@ def test_the_budget_caps_the_plan_and_the_reason_says_so() -> None:
     assert "the budget allows" in coming.reason
 
 
+@pytest.mark.parametrize(("budget", "more"), [(10.0, 1), (20.0, 2), (30.0, 2)])
+def test_rounds_leave_room_for_the_fewest_launches(budget: float, more: int) -> None:
+    """Launches that hardly differ ask for 40 rounds, of which none may fit where several of the pilot's size do."""
+    seen = race(plan.PILOT, (0.1, 0.101), World(launch=0.0, round=0.02, step=0.001), seed=0)
+    coming = plan.after(seen, budget, 0.01)
+    assert coming.launches >= more and coming.seconds <= budget
+    assert plan.after(seen, 1e6, 0.01).rounds == plan.MOST_ROUNDS
+
+
 def test_a_finer_precision_and_more_noise_need_more_launches() -> None:
     asked = [plan.after(race(plan.PILOT), 1e9, precision).launches for precision in (0.02, 0.01, 0.005)]
     assert asked == sorted(asked) and asked[0] < asked[-1]

@@ -57,18 +57,28 @@ class Advice:
 
     @property
     def turns(self) -> tuple[BreakEven, ...]:
-        """For which lengths of the job, of a step or more, another one is ahead of the chosen one in a first run."""
-        if self.chosen is None or self.goal.steps is None:
+        """For which lengths of the job another one is ahead of the chosen one in a first run: of those past the warm-up
+        of both, where the lines hold."""
+        chosen, length = self.chosen, self.goal.steps
+        if chosen is None or length is None:
             return ()
         serving = {each.contender for each in self.options}
+        settled = {each.contender: each.settled_after for each in jobs.jobs(self.result.race)}
         return tuple(each for each in jobs.break_evens(self.result.race, cold=True)
-                     if each.against == self.chosen.contender and each.contender in serving
-                     and each.ahead in ("from", "until") and (each.steps or 0) >= 1)
+                     if each.against == chosen.contender and each.contender in serving and each.steps is not None
+                     and each.steps >= max(settled[each.contender], settled[each.against])
+                     and (each.ahead == "from") == (each.steps > length))
+
+    @property
+    def unrepeated(self) -> str:
+        """Why the repetition compares nobody: one of the two failed in it; "" if it does, or there was none."""
+        found = self.repeated.verdicts if self.repeated is not None else ()
+        return next((each.reason for each in found if each.verdict == "NOT COMPARABLE"), "")
 
     @property
     def again(self) -> Estimate | None:
-        """What the chosen one cost over the runner-up in the repetition."""
-        if self.repeated is None or len(self.options) < 2:
+        """What the chosen one cost over the runner-up in the repetition; None where it does not compare them."""
+        if self.repeated is None or len(self.options) < 2 or self.unrepeated:
             return None
         return over(costs(self.repeated.race, self.goal), *(each.contender for each in self.options[:2]))
 
@@ -81,6 +91,8 @@ class Advice:
     def held(self) -> str:
         """Whether what was lost in the repetition is within what was stated, or is shown to be more; "" without one."""
         seen = self.again
+        if self.unrepeated:
+            return UNTOLD
         if seen is None:
             return ""
         stated = max(self.options[0].worst_regret or 0.0, self.result.race.margin)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.stats import energy, jobs, paired, tails
-from photofinish.stats.standings import REHEARSAL
+from photofinish.stats.standings import REHEARSAL, no_certificate
 from photofinish.values import Contender, Race, Result
 
 CONFIDENCE = 0.99  # with which a latency must be shown to be kept
@@ -18,7 +18,7 @@ Costs = dict[str, dict[int, float]]  # {contender: {launch: cost}}
 class Goal:
     """What is wanted, and within which bounds.
 
-    `name` is one of GOALS; `steps` is the length of the job ("job") or 1 ("first-result"); `latency` in seconds is what
+    `name` is one of GOALS; `steps` is the length of the job ("job"; None is one step); `latency` in seconds is what
     `share` of the steps must keep; `memory` the bytes a process may hold; `frameworks` those one stays with, all if
     none; `formats` the coarser formats that are allowed, of gradients too; `per_hour` the price of the machine;
     `defaults` maps each framework to the mode that users get who ask for none.
@@ -80,8 +80,12 @@ def _unfit(result: Result, name: str) -> str:
     standing = next(each for each in result.standings if each.contender == name)
     if standing.failure is not None:
         return f"it failed: {standing.failure.kind}"
-    if not result.comparable or standing.place is None:
+    if no_certificate(result.race, name):
         return "it is not proven to compute the same"
+    if standing.time is None:
+        return "it was not timed"
+    if not result.comparable or standing.place is None:
+        return "who raced with it is not proven to compute the same"
     if any(each.contender == name for each in result.race.stragglers):
         return "it was far behind in the pilot and was timed no further"
     return ""
@@ -109,11 +113,7 @@ def _refused(race: Race, name: str, goal: Goal) -> str:
 
 
 def _job(race: Race, goal: Goal) -> Costs:
-    """Of a first run, whose compile time was seen once."""
-    cold = {each.contender: each.cold for each in jobs.jobs(race)}
-    steps = 1 if goal.steps is None else goal.steps
-    return {name: {launch: fixed + steps * step + cold[name] for launch, (fixed, step) in lines.items()}
-            for name, lines in jobs.launch_lines(race).items()}
+    return jobs.first_run(race, 1 if goal.steps is None else goal.steps)
 
 
 def _step(race: Race, goal: Goal) -> Costs:

@@ -33,7 +33,8 @@ class Effect:
 class Share:
     """The part of a gap that a factor makes, as a ratio (above 1: it makes the slower one slow); that of all is their
     product. `factor` is None for the rest, which no factor explains; there is none of two that differ in factors
-    alone. `part` is of the gap's log, None where no gap is shown."""
+    alone, unless a fraction of their combinations was raced: then three may do something together. `part` is of the
+    gap's log, None where no gap is shown."""
 
     factor: Factor | None
     ratio: Estimate
@@ -68,8 +69,8 @@ class Cause:
 @dataclass(frozen=True)
 class Check:
     """The cause removed and raced again on fresh launches: `observed` is what that gained, `apart` that over what was
-    predicted. `gap` is what is left between who was slower and the faster one, None of one contender or where the one
-    has become the other."""
+    predicted. `gap` is what is left between who was slower and the faster one, None of one contender, where the one has
+    become the other, or where the faster one failed."""
 
     result: Result
     observed: Estimate
@@ -191,7 +192,7 @@ class _Reading:
         rest = whole - sum(weights, np.zeros(len(self.cells)))
         ratio = paired.interval(self.logs @ whole)
         total = float(np.mean(self.logs @ whole))
-        every = weights if np.allclose(rest, 0) else [*weights, rest]  # no rest where the factors are all that differs
+        every = weights if np.allclose(rest, 0) else [*weights, rest]  # none in a full design of all that differs
         ratios = effects.estimates(self.logs, every)
         parts = [float(np.mean(self.logs @ each)) / total if effects.shown(ratio) else None for each in every]
         moves = [*(_level(of.factors[i], start[i]) for i in mine), None]

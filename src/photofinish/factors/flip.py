@@ -107,12 +107,15 @@ def variations(contender: Contender, named: Sequence[str], task: str, device: st
 
 
 def check_settings(contenders: Sequence[Contender], named: Sequence[str], device: str) -> None:
-    """Raises UsageError for a setting that nobody knows, as the first contender says it."""
+    """Raises UsageError for a setting that is no change: who knows it stands there, or nobody does, as the first
+    contender says it."""
     for text in named:
         if not any(variations(each, [text], "", device) for each in contenders):
             name, level = _split(text)
+            there = " and ".join(each.name for each in contenders if each.setting(name) == level)
+            if there:
+                raise UsageError(f"{text} changes nothing: so it is in {there}", "name another level")
             environments.checked(contenders[0].set_to(name, level).name, device)
-            raise UsageError(f"both contenders stand at {text}", "name another level")
 
 
 def _split(text: str) -> tuple[str, str]:

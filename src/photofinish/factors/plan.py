@@ -90,6 +90,9 @@ def experiments(names: Sequence[str], asked: Sequence[str], batch: int, device: 
         raise UsageError("there is no factor to try", FORM)
     _check_known(contenders, factors, device)
     standing = tuple(_standing(each, factors, device) for each in contenders)
+    if len({replace(each, copy=1) for each in standing}) < len(standing):
+        raise UsageError(f"both contenders stand as {standing[0].name}, for who does not say has the first level",
+                         "write another level first, or name one contender")
     known = [[_from(own, each) for each in factors if _knows(own, each, device)] for own in standing]
     own_batch = next((int(each.own or batch) for each in factors if each.name == BATCH), batch)
     if len(standing) == 2 and _same_but_for(standing, known[0]):

@@ -17,6 +17,11 @@ def together(earned: Sequence[Certificate], parts: int, of_each: tuple[str, ...]
 
 
 def _worst(checks: Sequence[Check]) -> Check:
-    rank, worst = max(enumerate(checks), key=lambda each: each[1].error / (each[1].allowed or INFINITE))
-    passed = all(each.passed for each in checks)
-    return replace(worst, passed=passed, worst=f"{worst.worst} (rank {rank})" if rank else worst.worst)
+    """Of a rank that failed, if one did."""
+    rank, worst = max(enumerate(checks), key=lambda each: (not each[1].passed, _share(each[1])))
+    return replace(worst, worst=f"{worst.worst} (rank {rank})" if rank else worst.worst)
+
+
+def _share(check: Check) -> float:
+    """The error in parts of the error allowed."""
+    return check.error / check.allowed if check.allowed else INFINITE if check.error else 0.0

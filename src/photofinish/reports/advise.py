@@ -115,6 +115,9 @@ def _details(advice: Advice) -> Iterator[Text]:
         gain = usual.cost.value / best.cost.value
         yield (f"If you stay with {framework}: ", contender(best.contender), " takes the least, ",
                contender(usual.contender), " ", Span(f"{gain:.2f}{TIMES}", "strong"), " as much.")
+    if advice.unrepeated:
+        yield ("Raced again on fresh launches, the first two alone, ", Span(_AGAIN[advice.held], "strong"),
+               f": {advice.unrepeated}.")
     if advice.again is not None:
         ratio = advice.again
         surely = f" ({ratio.low:.3f} to {ratio.high:.3f})" if ratio.level else ""

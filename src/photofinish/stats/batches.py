@@ -147,21 +147,30 @@ def knee(logs: Logs) -> Knee | None:
 
 def _flat_from(logs: Logs, batches: Sequence[int], side: int) -> int | None:
     """The smallest batch from which every larger one's gain is below GAIN: by its mean, or by the lower (-1) or upper
-    (1) end of its one-sided 95 % interval. That all hold needs no correction: each must (Berger 1982)."""
-    for i, small in enumerate(batches[:-1]):
-        ends = [_end(_gains(logs, small, large), side) for large in batches[i + 1:]]
-        if all(end is not None and end < math.log1p(GAIN) for end in ends):
-            return small
-    return None
+    (1) end of its one-sided interval.
+
+    That all upper ends hold at 95 % needs no correction: each must (Berger 1982). One batch after another is shown so,
+    the largest first, up to one that is not: the first that is wrong is the only chance of an error. That any lower end
+    does not hold is such a chance for each larger batch, which share the 5 % (Bonferroni)."""
+    flat = [_flat(logs, small, batches[i + 1:], side) for i, small in enumerate(batches[:-1])]
+    if side > 0:
+        flat = [all(flat[i:]) for i in range(len(flat))]
+    return next((small for small, each in zip(batches, flat) if each), None)
 
 
-def _end(gains: np.ndarray, side: int) -> float | None:
+def _flat(logs: Logs, small: int, larger: Sequence[int], side: int) -> bool:
+    level = 1 - (1 - CONFIDENCE) / (len(larger) if side < 0 else 1)
+    ends = [_end(_gains(logs, small, each), side, level) for each in larger]
+    return all(end is not None and end < math.log1p(GAIN) for end in ends)
+
+
+def _end(gains: np.ndarray, side: int, level: float) -> float | None:
     if len(gains) < (1 if side == 0 else 2):
         return None
     if side == 0:
         return float(np.mean(gains))
     mean, error = student.mean_and_error(gains)
-    return mean + side * student.quantile(CONFIDENCE, len(gains) - 1) * error
+    return mean + side * student.quantile(level, len(gains) - 1) * error
 
 
 def trend(logs: Logs) -> Trend | None:

@@ -101,6 +101,19 @@ def launch_lines(race: Race) -> dict[str, Lines]:
     return found
 
 
+def first_run(race: Race, steps: int) -> dict[str, dict[int, float]]:
+    """Contender -> launch -> seconds of a first run of so many steps, whose compile time was seen once. Of a job that
+    ends within the warm-up, what the steps that it does not come to take beyond steady ones is none of its time."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for name, lines in launch_lines(race).items():
+        cold, warm_ups = _cold(race, name), _warm_ups(race, name)
+        for launch, (fixed, step) in lines.items():
+            warm_up = warm_ups.get(launch)
+            left = warm_up.seconds[steps - 1:warm_up.steps] if warm_up is not None else ()
+            found[name][launch] = fixed + cold + steps * step - sum(each - step for each in left)
+    return found
+
+
 def _begun(race: Race, name: str) -> dict[int, tuple[float, int]]:
     """{launch: seconds until what comes next is steady, and how many steps or epochs those were}; nothing in task fit,
     where nobody chooses how many there are, nor under a load, where time passes between queries, too."""

@@ -109,6 +109,10 @@ class _Costs:
     def launch(self, rounds: int) -> float:
         return self.preparation + rounds * self.round
 
+    def most_rounds(self, seconds: float) -> int:
+        """Of a launch that takes no longer."""
+        return int((seconds - self.preparation) / self.round)
+
 
 def _costs(race: Race, tasks: int) -> _Costs:
     """Of the launches to come, in which stragglers take no part."""
@@ -150,7 +154,8 @@ def _after_look(seen: Race, done: int, budget_left: float, precision: float, cos
         return Plan(0, costs.rounds, f"every pair that can be compared was decided after {seen.looks[0]} launches",
                     seen.looks)
     spread = measure_spread(seen, undecided)
-    rounds = optimal_rounds(spread, costs.preparation, costs.round)
+    room = costs.most_rounds(budget_left / max(1, LEAST_TOTAL - done))  # with more the fewest launches would not fit
+    rounds = min(optimal_rounds(spread, costs.preparation, costs.round), max(costs.rounds, room))
     contenders = len({name for pair in undecided for name in pair})
     degrees = (seen.looks[0] - 1) * (contenders - 1)
     level = verdict.ALPHA * verdict.SPENDING[1] / len(undecided)
