@@ -65,6 +65,7 @@ def tables(of: Document, name: str) -> list[Table]:
     ("uncertified", "NOT COMPARABLE", ("No winner is named", "no certificate for torch:eager")),
     ("alone", "NO RACE", ("Only torch:compile is left",)),
     ("nobody", "NO RACE", ("No contender could be timed",)),
+    ("fallen", "NO RACE", ("No contender is left", "torch:eager failed: out of memory")),
     ("crashed", "FASTER", ("torch:compile", "than torch:eager here", "both were proven")),
 ])
 def test_the_sentence_says_the_outcome(name: str, outcome: str, words: tuple[str, ...]) -> None:
@@ -136,6 +137,14 @@ def test_a_batch_at_which_nobody_fits_leaves_a_sweep_comparable() -> None:
     (told,) = blocks_of(sweep.document(results), Banner)
     assert isinstance(told, Banner) and told.label == "BEST BATCH" and "gets furthest" in plain(told.text)
     assert sweep.as_json(results)["comparable"]
+
+
+def test_a_batch_at_which_all_failed_after_a_while_does_so_too() -> None:
+    late = tuple(Failure(each.name, "out of memory", "", 5, "block:train") for each in factories.FIELD[:2])
+    results = [*swept(8, 16), *swept(32, failures=late)]
+    (told,) = blocks_of(sweep.document(results), Banner)
+    assert isinstance(told, Banner) and told.label == "BEST BATCH" and sweep.as_json(results)["comparable"]
+    assert not sweep.as_json(results[2:])["comparable"]
 
 
 def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
@@ -367,6 +376,7 @@ def test_a_straggler_and_groups_are_told() -> None:
 
 @pytest.mark.parametrize(("raced", "every", "code"), [
     (("decided", "decided"), True, 0), (("decided", "nobody"), True, 1), (("decided", "nobody"), False, 0),
+    (("decided", "fallen"), True, 1), (("decided", "fallen"), False, 0),
     (("nobody", "nobody"), False, 1), (("decided", "not_comparable"), False, 1)])
 def test_a_sweep_succeeds_though_its_largest_batch_fits_nobody(raced: tuple[str, ...], every: bool, code: int) -> None:
     def verb(listener: object) -> Outcome:

@@ -8,12 +8,14 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+import factories
 from photofinish import models
 from photofinish.explain import causes, explain
 from photofinish.explain.anatomy import Anatomy, anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
 from photofinish.graph import record
 from photofinish.layers import Spec
+from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.stats import judge
 from photofinish.values import (
@@ -185,6 +187,12 @@ def test_nobody_unproven_is_explained_and_one_launch_names_nothing() -> None:
     assert not pair.named and pair.lines[0].part.name == "conv1"
     half = replace(race, launches=race.launches[:2])  # stopped within the third
     assert explain(judge(half)).comparisons[0].launches == 2
+
+
+@pytest.mark.parametrize(("scenario", "said"), [("fallen", "to its end"), ("nobody", "to its end"),
+                                               ("uncertified", "not proven"), ("not_comparable", "not proven")])
+def test_why_nothing_is_explained_is_told(scenario: str, said: str) -> None:
+    assert said in plain(report.document(explain(factories.SCENARIOS[scenario]())).summary)
 
 
 def test_the_ceilings_are_the_best_of_all_and_floors_follow_from_them() -> None:

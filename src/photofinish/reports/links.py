@@ -27,7 +27,7 @@ from photofinish.render.quantities import write
 from photofinish.reports import audit, certificate, failures, machine, scaling, verdict
 from photofinish.reports.json import estimated, finite, scaled
 from photofinish.reports.race import describe
-from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, timed, unproven, without_empty
+from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, unproven, without_empty
 from photofinish.stats.communication import FEWEST, Crossing, Model
 from photofinish.stats.scaling import scalings
 from photofinish.values import Estimate, Link, Result, to_json
@@ -170,7 +170,7 @@ def as_json(results: Sequence[Result], predict: Sequence[Link] = ()) -> dict[str
         "model": case.model, "digest": case.digest, "task": case.task, "batch": case.batch, "regime": case.regime,
         "device": case.device, "threads": case.threads,
         "links": [to_json(each.race.case.link) for each in results],
-        "comparable": any(map(timed, results)) and not unproven(results),
+        "comparable": any(each.comparable for each in results) and not unproven(results),
         "steps": [{"contender": each.contender, "rate": each.rate, "seconds_per_step": estimated(each.step),
                    "held_out": estimated(each.held_out), "inside": each.inside} for each in model.measured()],
         "laws": [{"contender": each.contender, "fixed": estimated(each.fixed), "bits": estimated(each.bits),

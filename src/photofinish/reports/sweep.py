@@ -35,7 +35,6 @@ from photofinish.reports.reading import (
     contender,
     interval,
     ranked,
-    timed,
     unproven,
     without_empty,
 )
@@ -323,7 +322,7 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "model": case.model, "digest": case.digest, "task": case.task, "unit": case.unit, "regime": case.regime,
         "device": case.device, "threads": case.threads,
         "batches": [each.race.case.batch for each in results], "bound": bound, "share": share, "gain": GAIN,
-        "comparable": any(map(timed, results)) and not unproven(results),
+        "comparable": any(each.comparable for each in results) and not unproven(results),
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
         "weak_scaling": [scaled(each) for each in weak_scalings(each.race for each in results)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),

@@ -17,6 +17,7 @@ from photofinish.reports.reading import (
     divided,
     formats,
     listed,
+    nobody_left,
     ranked,
     timed,
 )
@@ -56,7 +57,7 @@ def outcome(result: Result) -> str:
 
 
 def _nothing_to_compare(result: Result) -> bool:
-    return not timed(result) or (result.comparable and len(ranked(result)) == 1)
+    return nobody_left(result) or (result.comparable and len(ranked(result)) == 1)
 
 
 def _first_two(result: Result) -> Verdict | None:
@@ -77,6 +78,9 @@ def sentence(result: Result) -> Text:
             return ("It was interrupted before anything was timed.",)
         return (f"No contender has a time to compare: {late}." if late
                 else "No contender could be timed, so there is nothing to compare.",)
+    if nobody_left(result):
+        failed = "; ".join(f"{each.contender} failed: {each.failure.kind}" for each in timed(result) if each.failure)
+        return (f"No contender is left to compare: {failed}.",)
     if _nothing_to_compare(result):
         return _alone(result, ranked(result)[0])
     verdict = _first_two(result)

@@ -35,6 +35,7 @@ from photofinish.reports import certificate, failures, profile
 from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
+from photofinish.stats.standings import no_certificate
 from photofinish.values import Estimate, Part, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
@@ -86,7 +87,7 @@ _PROOF = ("The layers rest on the certificate of the whole model: what a contend
 
 def _nothing(explanation: Explanation) -> str:
     result = explanation.result
-    if not result.comparable or not any(each.place is not None for each in result.standings):
+    if any(each.failure is None and no_certificate(result.race, each.contender) for each in result.standings):
         return "Nothing is explained: the contenders are not proven to compute the same."
     return "Nothing is explained: no two contenders have timed the model and its layers in one launch to its end."
 
