@@ -112,6 +112,16 @@ def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
     assert "Scatter" not in once.caption
 
 
+def test_what_was_stopped_before_anybody_or_somebody_was_timed_is_no_failure_of_theirs() -> None:
+    race = RESULTS["decided"].race
+    killed = replace(race, blocks=(), failures=(Failure("", "interrupted", "the process that ran it was killed"),))
+    assert plain(verdict.sentence(judge(killed))) == "It was interrupted before anything was timed."
+    said = plain(verdict.sentence(judge(replace(race, blocks=race.blocks[:1]))))
+    assert said.startswith(f"Only {race.blocks[0].contender} had been timed when it was interrupted, at ")
+    fell = tuple(Failure(name, "crash", "", 1, "compile:infer") for name in race.contenders)  # and took no further part
+    assert "is left" in plain(verdict.sentence(judge(replace(race, blocks=race.blocks[:1], failures=fell))))
+
+
 @pytest.mark.parametrize(("epochs", "said"), [(1, "1 epoch"), (3, "3 epochs")])
 def test_one_of_a_thing_is_told_in_the_singular(epochs: int, said: str) -> None:
     fit = factories.case(task="fit", training=Training("digits", "digest", 1438, 359, epochs))
