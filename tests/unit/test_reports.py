@@ -157,6 +157,12 @@ def test_a_batch_at_which_all_failed_after_a_while_does_so_too() -> None:
     assert not sweep.as_json(results[2:])["comparable"]
 
 
+def test_a_race_in_which_one_failed_says_nothing_of_how_the_ratio_depends_on_the_batch() -> None:
+    late = (Failure("torch:eager", "out of memory", "", 5, "block:train"),)
+    said = str(sweep.document([*swept(8, 16), *swept(32, failures=late)]))
+    assert "Welch's F(1" in said and "Welch's F(2" in str(sweep.document(swept(8, 16, 32)))
+
+
 def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
     results = [*swept(8), *swept(16, certificates=())]
     (told,) = blocks_of(sweep.document(results), Banner)

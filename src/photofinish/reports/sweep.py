@@ -41,7 +41,7 @@ from photofinish.reports.reading import (
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import weak_scalings
-from photofinish.stats.verdict import ALPHA
+from photofinish.stats.verdict import ALPHA, compared
 from photofinish.values import Estimate, Result, to_json
 
 LONGEST = 0.9  # the share of steps whose latency is drawn
@@ -294,7 +294,8 @@ def _depends(results: Sequence[Result]) -> Iterator[Block]:
     names = results[0].race.contenders
     if len(names) != 2:
         return
-    test = interaction([each for result in results if len(each := differences(result.race, *names)) > 1])
+    test = interaction([each for result in results
+                        if compared(result, *names) and len(each := differences(result.race, *names)) > 1])
     if test is not None:
         said = "The ratio depends on the batch" if test.chance < ALPHA else "That the ratio depends on the batch is " \
                                                                             "not shown"
