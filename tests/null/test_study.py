@@ -267,6 +267,7 @@ MUTATIONS = [
     ("[races.published]", "[races.published]\nratios = 3"),
     ("[races.published]", "[races.published]\nratios.x.y.z = []"),
     ("[races.published]", "[races.published]\nratios.digits_cnn = []"),
+    ("[races.published]", "[races.published]\nratios.digits_cnn = -1.3"),
     ("launches = 2", "accuracy = 3"), ("launches = 2", 'accuracy.source = "me"'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnet18 = 69 } }'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }'),
