@@ -15,6 +15,7 @@ from photofinish.explain.anatomy import Anatomy, anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
 from photofinish.graph import record
 from photofinish.layers import Spec
+from photofinish.render.document import Code, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.stats import judge
@@ -94,6 +95,16 @@ def test_a_planted_cause_comes_first_with_its_size() -> None:
     assert first == trials
     assert operations >= least_by_chance(2 * trials, 0.95)
     assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
+
+
+def test_what_would_prove_a_cause_is_asked_of_the_same_case() -> None:
+    race = raced(np.random.default_rng(2), {"relu1": 0.0015})
+    case = replace(race.case, classes=10, device="cuda", regime="out-of-the-box", optimizer={"kind": "adam"})
+    told = [each.text for each in blocks_of(report.document(explain(judge(replace(race, case=case)))), Code)
+            if isinstance(each, Code)]
+    assert len(told) == 2
+    for command in told:
+        assert "--classes 10 --device cuda --regime out-of-the-box --optimizer adam -c a,b" in command
 
 
 def test_settings_divide_the_gap_and_leave_what_is_none() -> None:

@@ -69,6 +69,10 @@ def _next(explanation: Explanation) -> Section:
     case = explanation.result.race.case
     of = [case.model, "--task", case.task, "--batch", str(case.batch), "--threads", str(case.threads)]
     of += ["--input", "x".join(map(str, case.shape))] if case.shape else []
+    of += ["--classes", str(case.classes)] if case.classes is not None else []
+    of += ["--device", case.device] if case.device != "cpu" else []
+    of += ["--regime", case.regime] if case.regime != "matched" else []
+    of += ["--optimizer", case.optimizer["kind"]] if case.optimizer else []
     blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
                    for each in explanation.comparisons[:1] if each.causes
                    for command, more, caption in _PROVING)
