@@ -27,7 +27,7 @@ from photofinish.render.quantities import write
 from photofinish.reports import audit, certificate, failures, machine, scaling, verdict
 from photofinish.reports.json import estimated, finite, scaled
 from photofinish.reports.race import describe
-from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, unproven, without_empty
+from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, timed, unproven, without_empty
 from photofinish.stats.communication import FEWEST, Crossing, Model
 from photofinish.stats.scaling import scalings
 from photofinish.values import Estimate, Link, Result, to_json
@@ -61,7 +61,7 @@ def _ordered(results: Sequence[Result]) -> list[Result]:
 
 
 def _headline(results: Sequence[Result], model: Model) -> Section:
-    label, tone = ("NOTHING TIMED", "bad") if not model.steps else \
+    label, tone = ("NOTHING TIMED", "bad") if not any(map(timed, results)) else \
         ("NOT COMPARABLE", "bad") if unproven(results) else \
         ("BREAK-EVEN", "good") if any(each.raced and each.shown for each in model.crossings()) else \
         ("NO BREAK-EVEN", "open")
