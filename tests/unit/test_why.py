@@ -97,6 +97,13 @@ def test_a_planted_cause_comes_first_with_its_size() -> None:
     assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
 
 
+@pytest.mark.parametrize(("slow", "said"), [(4, "; the other one +"), (5, "; the other 2 together +")])
+def test_the_sentence_sums_up_what_it_does_not_name(slow: int, said: str) -> None:
+    names = [part.name for part in taken().parts][:slow]
+    (pair,) = explain(judge(raced(np.random.default_rng(2), dict.fromkeys(names, 0.004)))).comparisons
+    assert len(pair.named) == slow and said in plain(report.sentence(pair))
+
+
 def test_what_would_prove_a_cause_is_asked_of_the_same_case() -> None:
     race = raced(np.random.default_rng(2), {"relu1": 0.0015})
     case = replace(race.case, classes=10, device="cuda", regime="out-of-the-box", optimizer={"kind": "adam"})

@@ -111,8 +111,9 @@ def sentence(comparison: Comparison) -> Text:
     for i, each in enumerate(first):
         text += ((" and " if i == len(first) - 1 else ", ") if i else "", *each)
     if len(named) > FIRST:
-        others = sum(line.gap.value for line in named[FIRST:])
-        text += ("; the other ", str(len(named) - FIRST), " together ", Quantity(others, "difference"))
+        others = [line.gap.value for line in named[FIRST:]]
+        text += (f"; the other {len(others)} together " if len(others) > 1 else "; the other one ",
+                 Quantity(sum(others), "difference"))
     return (*text, ".")
 
 
