@@ -233,6 +233,13 @@ def crashed() -> Result:
     return judge(replace(of, failures=(crash,)))
 
 
+def fallen() -> Result:
+    """All were timed, and all stopped in a late launch."""
+    of = race(FIELD[:2])
+    return judge(replace(of, failures=tuple(Failure(name, "out of memory", "", 5, "block:train")
+                                            for name in of.contenders)))
+
+
 def uncertified() -> Result:
     return judge(replace(race(FIELD[:2]), certificates=()))
 
@@ -246,4 +253,4 @@ def crowd() -> Result:
 
 SCENARIOS: dict[str, Callable[[], Result]] = {each.__name__: each for each in (
     decided, inference, failures, not_comparable, undecided, equivalent, placebo, mismatch, alone, nobody, one_launch,
-    crashed, uncertified, crowd)}
+    crashed, fallen, uncertified, crowd)}

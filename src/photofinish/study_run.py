@@ -128,6 +128,7 @@ def settled_of(planned_races: Sequence[PlannedRace], store: Store) -> list[Settl
     found = []
     for planned in planned_races:
         session, reason = settled.get(planned.key, ("", ""))
-        results = tuple(judged(store.read(each)) for each in races.get(session, ()))
-        found.append(Settled(planned, results, planned.skip or reason))
+        kept = () if planned.excepted else races.get(session, ())
+        results = tuple(judged(store.read(each)) for each in kept)
+        found.append(Settled(planned, results, "" if results else planned.skip or reason))
     return found

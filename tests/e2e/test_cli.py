@@ -157,6 +157,8 @@ def refused(run: Any, *said: str) -> None:
     (["race", "digits_cnn", "-c", FAKES, "-t", "epoch", "--precision", "1%"], ["--precision does nothing", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "fit", "--time-all"], ["--time-all does nothing", "--seeds"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
+    (["sweep", "digits_cnn", "-c", FAKES, "--share", "99%"], ["--share does nothing here", "--latency"]),
+    (["report", "last", "--share", "99%"], ["--share does nothing here", "--latency"]),
     (["report", "last", "--list"], ["session does nothing here", "every race"]),
 ])
 def test_wrong_use_is_one_clear_message(command: Command, arguments: list[str], said: list[str]) -> None:

@@ -86,6 +86,7 @@ def test_one_that_cannot_be_made_is_told_and_the_others_are_made(command: Comman
     (["env", "create"], ["FRAMEWORK"]),
     (["env", "create", "nmpy"], ["did you mean numpy?"]),
     (["env", "remove", "numpy", "nmpy"], ["did you mean numpy?"]),
+    (["env", "remove", "numpy:reference"], ["all modes", "write numpy"]),
     (["env", "path", "numpy@9.9.9"], ["no environment of NumPy", "photofinish env create numpy@9.9.9"]),
     (["env", "lst"], ["lst"]),
     (["race", "digits_cnn", "-c", "fake,fake", "--env", "fake=/nowhere"], ["there is no Python"]),

@@ -94,6 +94,21 @@ def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
     assert plan(found, second).sections
 
 
+def test_what_was_run_where_it_can_be_stands_in_reports_made_elsewhere(file: Path, tmp_path: Path) -> None:
+    """But what the study itself leaves out does not, though it was run once."""
+    found, store = study.read(file, "small"), tmp_path / "store"
+    study_run.run(found, only=["by batch"], store=store)
+    ran, other = found.races[:2]
+    for there, state, told in ((replace(ran, skip="no GPU here"), "1 of 2 races run, 1 left out", True),
+                               (replace(ran, skip="too long", excepted=True), "0 of 2 races run, 2 left out", False)):
+        here = replace(found, races=(there, replace(other, skip="no GPU here")))
+        settled = study_run.outcome(here, store)
+        shown = document(here, settled)
+        assert shown.subtitle == state and ("UNDECIDED" in str(shown)) is told
+        assert as_json(here, settled)["races"][0]["state"].startswith("done" if told else "left out")
+        assert str(plan(here, settled)).count("no GPU here") == 1
+
+
 def test_words_narrow_a_study_and_one_that_no_race_has_is_told(file: Path, tmp_path: Path) -> None:
     found = study.read(file, "small")
     assert [each.model for each in study_run.narrowed(found, ["INFER", "digits"]).races] == ["digits_cnn"]
@@ -267,6 +282,7 @@ MUTATIONS = [
     ("[races.published]", "[races.published]\nratios = 3"),
     ("[races.published]", "[races.published]\nratios.x.y.z = []"),
     ("[races.published]", "[races.published]\nratios.digits_cnn = []"),
+    ("[races.published]", "[races.published]\nratios.digits_cnn = -1.3"),
     ("launches = 2", "accuracy = 3"), ("launches = 2", 'accuracy.source = "me"'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnet18 = 69 } }'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }'),

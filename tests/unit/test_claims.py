@@ -20,7 +20,7 @@ from photofinish.stats import judge as judged
 from photofinish.stats.verdict import ALPHA, SPENDING
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
-from photofinish.values import Epoch, Observation, Race, Result, Training
+from photofinish.values import Epoch, Failure, Observation, Race, Result, Training
 
 
 def settled(ratio: float, model: str = "resnet18", launches: int = 6, **noise: float) -> Settled:
@@ -77,6 +77,19 @@ def test_a_pair_that_the_race_itself_does_not_judge_decides_nothing() -> None:
     (result,) = one.results
     failed = replace(result, verdicts=tuple(replace(each, verdict="NOT COMPARABLE") for each in result.verdicts))
     assert judge(claim("faster"), [replace(one, results=(failed,))]).word == "NOT YET RUN"
+
+
+@pytest.mark.parametrize("asked", [claim("over-days", days=3), claim("less-memory"),
+                                   claim("with-batch", contenders=[PAIR[1]])])
+def test_who_failed_in_a_race_speaks_for_no_claim_by_what_was_measured_before(asked: Claim) -> None:
+    races = [day(number) for number in (1, 2, 3)]
+    sizes = [replace(each, results=(judged(replace(each.results[0].race, case=case(model, batch=batch))),))
+             for each in races[:1] for model in ("resnet18", "vgg16") for batch in (1, 2, 4)]
+    fields = sizes if asked.test == "with-batch" else races
+    assert judge(asked, fields).word != "NOT YET RUN"
+    crash = (Failure(PAIR[1], "crash", "", 6, "block:train"),)
+    failed = [replace(each, results=(judged(replace(each.results[0].race, failures=crash)),)) for each in fields]
+    assert judge(asked, failed).word == "NOT YET RUN"
 
 
 def test_races_that_were_looked_at_before_their_end_have_less_left_to_judge_by() -> None:

@@ -13,12 +13,12 @@ import factories
 from photofinish.cli.present import _FORMATS
 from photofinish.outcome import LinkSweep
 from photofinish.render import html
-from photofinish.render.document import Table
+from photofinish.render.document import Banner, Table, blocks_of
 from photofinish.reports import json as reports_json
 from photofinish.reports import links
 from photofinish.runner.session import judged
 from photofinish.stats.communication import Line, Model, linked
-from photofinish.values import Link, Race, Trace, TracedStep
+from photofinish.values import Failure, Link, Race, Trace, TracedStep
 
 RATES = (1e8, 2e8, 5e8, 1e9)
 PLAIN, HALF = "torch:eager+ddp[2]", "torch:eager+ddp[2,hook=fp16]"
@@ -137,3 +137,16 @@ def test_the_report_says_what_is_predicted_and_its_json_conforms() -> None:
     assert "photofinish" in html.render(sweep.documents()).lower()
     assert len(sweep.to_pandas()) == 3 * len(RATES)
     assert _FORMATS["csv"](sweep.documents()).startswith("Race,Contender,Link (bit/s),")
+
+
+@pytest.mark.parametrize(("changes", "label"), [
+    ({"certificates": ()}, "NOT COMPARABLE"), ({"blocks": ()}, "NOTHING TIMED"),
+    ({"failures": (Failure(PLAIN, "crash", "", 3, "block:train"), Failure(HALF, "crash", "", 3, "block:train"))},
+     "NO BREAK-EVEN")])
+def test_what_was_timed_is_not_called_untimed(changes: Mapping[str, object], label: str) -> None:
+    """Failures are of the first link alone."""
+    first, *others = races({PLAIN: LAWS[PLAIN], HALF: LAWS[HALF]})
+    same = {} if "failures" in changes else changes
+    raced = [replace(first, **changes), *(replace(each, **same) for each in others)]
+    (told,) = blocks_of(links.document([judged(each) for each in raced]), Banner)
+    assert isinstance(told, Banner) and told.label == label

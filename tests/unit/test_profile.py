@@ -7,6 +7,9 @@ import pytest
 
 from photofinish.explain.profile import whereabouts
 from photofinish.measure.profile import placed
+from photofinish.render.document import Paragraph
+from photofinish.render.quantities import plain as words
+from photofinish.reports.profile import section
 from photofinish.values import Case, Event, Profile, ProfiledStep, Race
 from photofinish.values.profile import (
     ALLOCATION,
@@ -152,3 +155,12 @@ def test_shares_are_means_over_launches_and_what_is_hidden_has_none() -> None:
     assert (b.profiler, b.profiled, b.shares) == ("", None, {}) and b.busy == 1.0
     assert b.kernels is b.fused is b.placed is None
     assert whereabouts(race, ["c"]) == ()
+
+
+def test_a_step_of_which_nothing_has_a_place_is_told_to_be_that() -> None:
+    step = ProfiledStep(0.1, {**dict.fromkeys(PLACES, 0.0), UNPLACED: 0.1}, 1, {"odd": 0.1})
+    profile = Profile(1, "a", "train", (0.1,), 0.1, 0.0, 0, 0, 0, "a profiler", (), (step,))
+    case = Case("model", "digest", "train", 8, (3,))
+    told = section(whereabouts(Race("race", case, ("a",), profiles=(profile,)), ["a"])).blocks[0]
+    assert isinstance(told, Paragraph)
+    assert words(told.text) == "A step of a is nothing known by a profiler; 100 % of it could not be placed (odd)."

@@ -65,6 +65,7 @@ def tables(of: Document, name: str) -> list[Table]:
     ("uncertified", "NOT COMPARABLE", ("No winner is named", "no certificate for torch:eager")),
     ("alone", "NO RACE", ("Only torch:compile is left",)),
     ("nobody", "NO RACE", ("No contender could be timed",)),
+    ("fallen", "NO RACE", ("No contender is left", "torch:eager failed: out of memory")),
     ("crashed", "FASTER", ("torch:compile", "than torch:eager here", "both were proven")),
 ])
 def test_the_sentence_says_the_outcome(name: str, outcome: str, words: tuple[str, ...]) -> None:
@@ -111,6 +112,16 @@ def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
     assert "Scatter" not in once.caption
 
 
+def test_what_was_stopped_before_anybody_or_somebody_was_timed_is_no_failure_of_theirs() -> None:
+    race = RESULTS["decided"].race
+    killed = replace(race, blocks=(), failures=(Failure("", "interrupted", "the process that ran it was killed"),))
+    assert plain(verdict.sentence(judge(killed))) == "It was interrupted before anything was timed."
+    said = plain(verdict.sentence(judge(replace(race, blocks=race.blocks[:1]))))
+    assert said.startswith(f"Only {race.blocks[0].contender} had been timed when it was interrupted, at ")
+    fell = tuple(Failure(name, "crash", "", 1, "compile:infer") for name in race.contenders)  # and took no further part
+    assert "is left" in plain(verdict.sentence(judge(replace(race, blocks=race.blocks[:1], failures=fell))))
+
+
 @pytest.mark.parametrize(("epochs", "said"), [(1, "1 epoch"), (3, "3 epochs")])
 def test_one_of_a_thing_is_told_in_the_singular(epochs: int, said: str) -> None:
     fit = factories.case(task="fit", training=Training("digits", "digest", 1438, 359, epochs))
@@ -136,6 +147,20 @@ def test_a_batch_at_which_nobody_fits_leaves_a_sweep_comparable() -> None:
     (told,) = blocks_of(sweep.document(results), Banner)
     assert isinstance(told, Banner) and told.label == "BEST BATCH" and "gets furthest" in plain(told.text)
     assert sweep.as_json(results)["comparable"]
+
+
+def test_a_batch_at_which_all_failed_after_a_while_does_so_too() -> None:
+    late = tuple(Failure(each.name, "out of memory", "", 5, "block:train") for each in factories.FIELD[:2])
+    results = [*swept(8, 16), *swept(32, failures=late)]
+    (told,) = blocks_of(sweep.document(results), Banner)
+    assert isinstance(told, Banner) and told.label == "BEST BATCH" and sweep.as_json(results)["comparable"]
+    assert not sweep.as_json(results[2:])["comparable"]
+
+
+def test_a_race_in_which_one_failed_says_nothing_of_how_the_ratio_depends_on_the_batch() -> None:
+    late = (Failure("torch:eager", "out of memory", "", 5, "block:train"),)
+    said = str(sweep.document([*swept(8, 16), *swept(32, failures=late)]))
+    assert "Welch's F(1" in said and "Welch's F(2" in str(sweep.document(swept(8, 16, 32)))
 
 
 def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
@@ -367,6 +392,7 @@ def test_a_straggler_and_groups_are_told() -> None:
 
 @pytest.mark.parametrize(("raced", "every", "code"), [
     (("decided", "decided"), True, 0), (("decided", "nobody"), True, 1), (("decided", "nobody"), False, 0),
+    (("decided", "fallen"), True, 1), (("decided", "fallen"), False, 0),
     (("nobody", "nobody"), False, 1), (("decided", "not_comparable"), False, 1)])
 def test_a_sweep_succeeds_though_its_largest_batch_fits_nobody(raced: tuple[str, ...], every: bool, code: int) -> None:
     def verb(listener: object) -> Outcome:

@@ -182,6 +182,12 @@ def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[
     assert as_json(study([other]), [other])["races"][0]["elsewhere"] == {"figure": 1.8, "size": "4 by 2"}
 
 
+def test_words_in_place_of_a_figure_stand_there_as_they_are(races: list[Settled]) -> None:
+    told = [replace(races[0], planned=replace(races[0].planned, published="not measured")), *races[1:]]
+    assert race_row(told)["Published"] == "not measured"
+    assert as_json(study(told), told)["races"][0]["results"][0]["agrees"] is None
+
+
 def test_what_the_first_epoch_takes_is_told() -> None:
     """The geometric mean over launches, the pair in the order of the standings."""
     field = (Runner(PAIR[0], 0.05), Runner(PAIR[1], 0.1))

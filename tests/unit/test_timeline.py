@@ -22,7 +22,7 @@ from photofinish.stats import bisection, judge
 from photofinish.stats.bisection import FAST, OPEN, SLOW
 from photofinish.timeline import BRACKET, FOUND, NOT_SLOWER, UNDECIDED, History, Look, Search
 from photofinish.timeline.versions import Dated, between, choose
-from photofinish.values import Result, Skip
+from photofinish.values import Failure, Result, Skip
 
 OLD, NEW = "1.0.0", "2.13.0"
 
@@ -210,6 +210,19 @@ def test_a_history_draws_figures_over_days_and_says_what_changed() -> None:
     jsonschema.validate(said, schema("history"))
     assert [each["released"] for each in said[0]["versions"]][:2] == ["2018-12-07", "2020-01-15"]
     assert said[0]["versions"][1]["reason"] == "no Python 3.8" and said[0]["versions"][1]["import"] is None
+
+
+def test_a_version_has_its_own_reason_and_not_that_of_one_whose_name_begins_like_it() -> None:
+    versions = (*dated(OLD, NEW), *dated(NEW, line="torch:eager[layout=channels_last]"))
+    raced = race(tuple(Runner(each.contender, 0.05) for each in versions))
+    failure = Failure(versions[2].contender, "crash", "signal 11", 5, "block:train")
+
+    def reasons(**changes: object) -> list[str]:
+        (told,) = history_report.as_json(History(versions, (judge(replace(raced, **changes)),)))
+        return [each["reason"] for each in told["versions"]]
+
+    assert reasons(failures=(failure,)) == ["", "", "crash"]
+    assert reasons(certificates=raced.certificates[1:]) == [f"no certificate for {versions[0].contender}", "", ""]
 
 
 def test_versions_that_came_out_on_one_day_are_drawn_at_it() -> None:

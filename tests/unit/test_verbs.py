@@ -34,6 +34,12 @@ def test_what_looks_like_a_number_and_is_none_is_refused(option: tuple[str, str]
     assert option[1] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["node1,node2", "node1, node2", " node1 ,node2,"])
+def test_machines_are_named_with_or_without_blanks(text: str) -> None:
+    context = race.command.make_context("race", ["digits_cnn", "--hosts", text])
+    assert context.params["hosts"] == ("node1", "node2")
+
+
 @pytest.mark.parametrize(("told", "said"), [
     ({"batch": -1}, "batch=-1"), ({"batch": 0}, "batch=0"), ({"launches": 0}, "launches=0"),
     ({"task": "fit", "epochs": 0}, "epochs=0"), ({"task": "fit", "seeds": 0}, "seeds=0"), ({"task": ()}, "of a task"),

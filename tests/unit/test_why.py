@@ -8,12 +8,15 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+import factories
 from photofinish import models
 from photofinish.explain import causes, explain
 from photofinish.explain.anatomy import Anatomy, anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
 from photofinish.graph import record
 from photofinish.layers import Spec
+from photofinish.render.document import Code, blocks_of
+from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.stats import judge
 from photofinish.values import (
@@ -92,6 +95,23 @@ def test_a_planted_cause_comes_first_with_its_size() -> None:
     assert first == trials
     assert operations >= least_by_chance(2 * trials, 0.95)
     assert covered >= least_by_chance(trials, 0.95) and summed >= least_by_chance(trials, 0.90)
+
+
+@pytest.mark.parametrize(("slow", "said"), [(4, "; the other one +"), (5, "; the other 2 together +")])
+def test_the_sentence_sums_up_what_it_does_not_name(slow: int, said: str) -> None:
+    names = [part.name for part in taken().parts][:slow]
+    (pair,) = explain(judge(raced(np.random.default_rng(2), dict.fromkeys(names, 0.004)))).comparisons
+    assert len(pair.named) == slow and said in plain(report.sentence(pair))
+
+
+def test_what_would_prove_a_cause_is_asked_of_the_same_case() -> None:
+    race = raced(np.random.default_rng(2), {"relu1": 0.0015})
+    case = replace(race.case, classes=10, device="cuda", regime="out-of-the-box", optimizer={"kind": "adam"})
+    told = [each.text for each in blocks_of(report.document(explain(judge(replace(race, case=case)))), Code)
+            if isinstance(each, Code)]
+    assert len(told) == 2
+    for command in told:
+        assert "--classes 10 --device cuda --regime out-of-the-box --optimizer adam -c a,b" in command
 
 
 def test_settings_divide_the_gap_and_leave_what_is_none() -> None:
@@ -185,6 +205,12 @@ def test_nobody_unproven_is_explained_and_one_launch_names_nothing() -> None:
     assert not pair.named and pair.lines[0].part.name == "conv1"
     half = replace(race, launches=race.launches[:2])  # stopped within the third
     assert explain(judge(half)).comparisons[0].launches == 2
+
+
+@pytest.mark.parametrize(("scenario", "said"), [("fallen", "to its end"), ("nobody", "to its end"),
+                                               ("uncertified", "not proven"), ("not_comparable", "not proven")])
+def test_why_nothing_is_explained_is_told(scenario: str, said: str) -> None:
+    assert said in plain(report.document(explain(factories.SCENARIOS[scenario]())).summary)
 
 
 def test_the_ceilings_are_the_best_of_all_and_floors_follow_from_them() -> None:

@@ -103,7 +103,8 @@ def _hyperbola(claim: Claim, races: Sequence[Settled]) -> Judgement:
     for _, result in comparable(races):
         case = result.race.case
         for each in result.standings:
-            if each.contender in claim.asks["contenders"] and each.time is not None and case.model in accuracies:
+            if each.contender in claim.asks["contenders"] and each.failure is None and each.time is not None \
+                    and case.model in accuracies:
                 times.setdefault((case.device, each.contender, case.batch), []).append(
                     (each.time.value / case.batch, accuracies[case.model]))
     found = {}

@@ -17,8 +17,8 @@ GIB = 2**30
 
 def _less(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """a's peak is below b's in every race, by more than its margin: of one rehearsal each, so without an interval."""
-    peaks = [({each.contender: each.memory for each in result.standings if each.memory}, result.race.margin, title)
-             for title, result in comparable(races)]
+    peaks = [({each.contender: each.memory for each in result.standings if each.memory and each.failure is None},
+              result.race.margin, title) for title, result in comparable(races)]
     ratios = {title: (peak[claim.asks["b"]] / peak[claim.asks["a"]], margin) for peak, margin, title in peaks
               if {claim.asks["a"], claim.asks["b"]} <= peak.keys()}
     if not ratios:

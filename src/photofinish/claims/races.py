@@ -15,8 +15,8 @@ from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, dec
 from photofinish.stats import alike, batches, curves, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
-from photofinish.stats.standings import REHEARSAL
-from photofinish.stats.verdict import ALPHA, decide, decide_apart
+from photofinish.stats.standings import REHEARSAL, failure_of
+from photofinish.stats.verdict import ALPHA, compared, decide, decide_apart
 from photofinish.study import Settled
 from photofinish.values import Race
 
@@ -118,7 +118,7 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
     for _, result in comparable(races):
         case = result.race.case
         steps = paired.by_launch(paired.log_steps(result.race).get(name, {}))
-        if steps:
+        if steps and not failure_of(result.race, name):
             logs.setdefault(f"{case.model} {case.shape} {case.device}", {})[case.batch] = float(
                 np.mean(list(steps.values())))
     sizes = {size for each in logs.values() for size in each}
@@ -163,7 +163,7 @@ def _over_days(claim: Claim, races: Sequence[Settled]) -> Judgement:
     days: dict[str, dict[str, Race]] = {}
     for each in races:
         for result in each.results:
-            if result.comparable and len(differences(result.race, a, b)) > 1:
+            if result.comparable and compared(result, a, b) and len(differences(result.race, a, b)) > 1:
                 of_race = days.setdefault(replace(each.planned, day=None).title, {})
                 of_race.setdefault(result.race.created[:10], result.race)
     enough = {title: list(found.values()) for title, found in days.items() if len(found) >= claim.asks["days"]}
@@ -207,7 +207,8 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     for each in races:
         for result in each.results:
             case, planned = result.race.case, each.planned
-            raced = [name for name in claim.asks["contenders"] if name in result.race.contenders]
+            raced = [name for name in claim.asks["contenders"] if name in result.race.contenders
+                     and not failure_of(result.race, name)]
             for name in raced if result.comparable else ():
                 logs = _logs(result.race, name)
                 if case.training is not None and case.training.samples % case.batch:

@@ -1,6 +1,7 @@
 """`photofinish env`: the environments that contenders run in, which races make on demand."""
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 ALL = "all"
+OF_A_CONTENDER = re.compile(r":[^+\[]*|\[.*")  # what of a name says nothing of where it runs
 NAMES = click.argument("names", nargs=-1, required=True, metavar="FRAMEWORK...")
 
 
@@ -139,6 +141,9 @@ def remove(names: tuple[str, ...], as_json: bool) -> int:
     from photofinish.environments import cache, split
     _contenders(names)  # misspelt ones are told before anything is gone
     wanted = split(names)
+    for name in wanted:
+        if (home := OF_A_CONTENDER.sub("", name)) != name:
+            raise UsageError(f"{name}: an environment is that of all modes and options", f"write {home}")
     removed: list[Entry] = []
     in_use: list[Entry] = []
     made = cache.everything()

@@ -251,8 +251,8 @@ link = click.option("--link", type=LinkType(), metavar="SPEED",
                     help="Put the processes of each contender that is several on hosts of their own, joined by links "
                          "of this speed each way: 100mbit, 1gbit, with a delay 100mbit+5ms (never raced over). They "
                          "are namespaces of the network of this machine, which take root.")
-hosts = click.option("--hosts", callback=lambda _ctx, _param, text: tuple(filter(None, (text or "").split(","))),
-                     metavar="LIST",
+hosts = click.option("--hosts", metavar="LIST", callback=lambda _ctx, _param, text: tuple(
+                         name for each in (text or "").split(",") if (name := each.strip())),
                      help="Run the processes of each contender that is several on these machines, one on each, reached "
                           "by ssh (or as PHOTOFINISH_REACH says). They see this folder and the same Pythons. Never run "
                           "on machines of their own, only between namespaces of the network of one.")

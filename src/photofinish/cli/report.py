@@ -41,6 +41,8 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
         options.refuse(("session", "full", "latency", "share", "predict"), "--list shows every race in a line")
         show_list(store or api.DEFAULT_STORE, chosen)
         return 0
+    if latency is None:
+        options.refuse(("share",), "it is of the steps that keep --latency")
     present.present(api.load(session, store, latency, share, predict), chosen, full)
     return 0
 

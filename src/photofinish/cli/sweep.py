@@ -61,4 +61,6 @@ def command(model: str, contenders: tuple[str, ...], task: str, chosen: "Choice"
     """
     from photofinish import api
     from photofinish.cli import present
+    if asked["latency"] is None:
+        options.refuse(("share",), "it is of the steps that keep --latency")
     return present.raced(api.sweep, model, contenders, task, chosen=chosen, quiet=quiet, every=False, **asked)

@@ -27,6 +27,7 @@ from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, between, contender, interval, measure, without_empty
 from photofinish.stats.paired import POINT
 from photofinish.stats.phases import estimate_phase
+from photofinish.stats.standings import no_certificate
 from photofinish.timeline import History
 from photofinish.timeline.versions import Dated
 from photofinish.values import Estimate, Result, Standing, Verdict, to_json
@@ -166,10 +167,8 @@ def _reasons(history: History, result: Result, version: Dated) -> Sequence[str]:
     skips = [each.reason for each in history.skipped if each.contender == version.contender]
     standing = _standing(result, version)
     failed = [standing.failure.kind] if standing is not None and standing.failure is not None else []
-    barred = [each.reason for each in result.verdicts
-              if each.verdict == "NOT COMPARABLE" and version.contender in (each.a, each.b)]
-    mine = [each for each in barred if version.contender in each]
-    return skips or failed or mine[:1]
+    unproven = no_certificate(result.race, version.contender) if standing is not None else ""
+    return skips or failed or ([unproven] if unproven else [])
 
 
 def _point(value: float | None) -> Estimate | None:

@@ -61,7 +61,7 @@ def _ordered(results: Sequence[Result]) -> list[Result]:
 
 
 def _headline(results: Sequence[Result], model: Model) -> Section:
-    label, tone = ("NOTHING TIMED", "bad") if not model.steps else \
+    label, tone = ("NOTHING TIMED", "bad") if not any(map(timed, results)) else \
         ("NOT COMPARABLE", "bad") if unproven(results) else \
         ("BREAK-EVEN", "good") if any(each.raced and each.shown for each in model.crossings()) else \
         ("NO BREAK-EVEN", "open")
@@ -170,7 +170,7 @@ def as_json(results: Sequence[Result], predict: Sequence[Link] = ()) -> dict[str
         "model": case.model, "digest": case.digest, "task": case.task, "batch": case.batch, "regime": case.regime,
         "device": case.device, "threads": case.threads,
         "links": [to_json(each.race.case.link) for each in results],
-        "comparable": any(map(timed, results)) and not unproven(results),
+        "comparable": any(each.comparable for each in results) and not unproven(results),
         "steps": [{"contender": each.contender, "rate": each.rate, "seconds_per_step": estimated(each.step),
                    "held_out": estimated(each.held_out), "inside": each.inside} for each in model.measured()],
         "laws": [{"contender": each.contender, "fixed": estimated(each.fixed), "bits": estimated(each.bits),

@@ -37,8 +37,9 @@ def _sentence(each: Whereabouts) -> Text:
                   reverse=True)
     parts = [f"{write(share, 'percent')} {place}" for share, place in told[:FIRST] if share >= NOTHING]
     names = f" ({', '.join(each.unplaced)})" if each.unplaced else ""
-    return ("A step of ", contender(each.contender), " is ", *listed(parts), f" by {each.profiler}; ",
-            Quantity(1 - (each.placed or 0.0), "percent"), f" of it could not be placed{names}.")
+    return ("A step of ", contender(each.contender), " is ", *listed(parts or ["nothing known"]),
+            f" by {each.profiler}; ", Quantity(1 - (each.placed or 0.0), "percent"),
+            f" of it could not be placed{names}.")
 
 
 def _stacked(seen: Sequence[Whereabouts]) -> Chart:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Interval, Span, Table, Text
 from photofinish.render.quantities import write
-from photofinish.stats.standings import REHEARSAL
+from photofinish.stats.standings import REHEARSAL, WRONG, no_certificate
 from photofinish.values import Case, Certificate, Estimate, Load, Result, Standing, Verdict
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
@@ -49,7 +49,13 @@ def timed(result: Result) -> list[Standing]:
 
 def unproven(results: Iterable[Result]) -> Result | None:
     """The first in which something was timed that must not be compared; a race that none finished is no such one."""
-    return next((each for each in results if timed(each) and not each.comparable), None)
+    return next((each for each in results if not each.comparable and not nobody_left(each)), None)
+
+
+def nobody_left(result: Result) -> bool:
+    """Whether whoever was timed failed later, and not for what it computed: nothing then speaks against the proofs."""
+    return all(each.failure is not None and each.failure.kind != WRONG
+               and not no_certificate(result.race, each.contender) for each in timed(result))
 
 
 def ranked(result: Result) -> list[Standing]:

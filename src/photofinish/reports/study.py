@@ -65,7 +65,7 @@ def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | 
     this date, None: all that are due."""
     due = [each.planned for each in races if each.due and (today is None or each.planned in today)]
     later = [each.planned for each in races if each.due and each.planned not in due]
-    skipped = [each for each in races if each.planned.skip]
+    skipped = [each for each in races if each.planned.skip and each.reason]
     told: list[Block] = [Paragraph((study.question,)), *_source(study), Facts((
         ("races", len(races)), ("done", sum(bool(each.results) for each in races)),
         ("left out", len(skipped)), ("to run", len(due)), *[("on another date", len(later))][:len(later)]))]
@@ -77,7 +77,7 @@ def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | 
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders),
                   "on another date" if each.planned in later else
                   f"to be tried again: {each.reason}" if each.refused else _state(each))
-                 for each in races if not each.planned.skip)
+                 for each in races if each not in skipped)
     return Document(_title(study), "what would be run", study.title, (study.question,), (),
                     (Section("plan", "", (*told, Table("plan", columns, rows), *_left_out(skipped))),))
 

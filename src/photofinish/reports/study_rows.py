@@ -8,7 +8,7 @@ from photofinish.render.document import Cell, Column, Interval, Span, Table
 from photofinish.render.quantities import write
 from photofinish.reports import verdict
 from photofinish.reports.reading import between, ranked
-from photofinish.study import OUT_OF_MEMORY, PlannedRace, Published, Settled
+from photofinish.study import PlannedRace, Published, Settled
 from photofinish.values import MAX, Result, Verdict
 
 NOT_YET = "not yet run"
@@ -99,6 +99,6 @@ def _slower(ours: Verdict | None) -> Cell:
 
 def agrees(ours: Verdict | None, published: float | str | None) -> bool | None:
     """Whether ours goes the way of the published figure; None where one of them goes no way."""
-    if ours is None or published is None or published == OUT_OF_MEMORY or ours.verdict not in ("FASTER", "SLOWER"):
+    if ours is None or published is None or isinstance(published, str) or ours.verdict not in ("FASTER", "SLOWER"):
         return None
-    return None if published == 1 else (ours.verdict == "FASTER") == (float(published) > 1)
+    return None if published == 1 else (ours.verdict == "FASTER") == (published > 1)

@@ -35,14 +35,13 @@ from photofinish.reports.reading import (
     contender,
     interval,
     ranked,
-    timed,
     unproven,
     without_empty,
 )
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import weak_scalings
-from photofinish.stats.verdict import ALPHA
+from photofinish.stats.verdict import ALPHA, compared
 from photofinish.values import Estimate, Result, to_json
 
 LONGEST = 0.9  # the share of steps whose latency is drawn
@@ -295,7 +294,8 @@ def _depends(results: Sequence[Result]) -> Iterator[Block]:
     names = results[0].race.contenders
     if len(names) != 2:
         return
-    test = interaction([each for result in results if len(each := differences(result.race, *names)) > 1])
+    test = interaction([each for result in results
+                        if compared(result, *names) and len(each := differences(result.race, *names)) > 1])
     if test is not None:
         said = "The ratio depends on the batch" if test.chance < ALPHA else "That the ratio depends on the batch is " \
                                                                             "not shown"
@@ -323,7 +323,7 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "model": case.model, "digest": case.digest, "task": case.task, "unit": case.unit, "regime": case.regime,
         "device": case.device, "threads": case.threads,
         "batches": [each.race.case.batch for each in results], "bound": bound, "share": share, "gain": GAIN,
-        "comparable": any(map(timed, results)) and not unproven(results),
+        "comparable": any(each.comparable for each in results) and not unproven(results),
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
         "weak_scaling": [scaled(each) for each in weak_scalings(each.race for each in results)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),

@@ -17,6 +17,7 @@ from photofinish.reports.reading import (
     divided,
     formats,
     listed,
+    nobody_left,
     ranked,
     timed,
 )
@@ -56,7 +57,7 @@ def outcome(result: Result) -> str:
 
 
 def _nothing_to_compare(result: Result) -> bool:
-    return not timed(result) or (result.comparable and len(ranked(result)) == 1)
+    return nobody_left(result) or (result.comparable and len(ranked(result)) == 1)
 
 
 def _first_two(result: Result) -> Verdict | None:
@@ -73,10 +74,13 @@ def sentence(result: Result) -> Text:
     """The whole outcome in one sentence."""
     if not timed(result):
         late = "; ".join(missed(result.race).values())
-        if not late and not result.race.failures:  # whoever could not be timed has one
+        if not late and not any(each.contender for each in result.race.failures):  # whoever could not be timed has one
             return ("It was interrupted before anything was timed.",)
         return (f"No contender has a time to compare: {late}." if late
                 else "No contender could be timed, so there is nothing to compare.",)
+    if nobody_left(result):
+        failed = "; ".join(f"{each.contender} failed: {each.failure.kind}" for each in timed(result) if each.failure)
+        return (f"No contender is left to compare: {failed}.",)
     if _nothing_to_compare(result):
         return _alone(result, ranked(result)[0])
     verdict = _first_two(result)
@@ -132,8 +136,14 @@ def _not_comparable(result: Result) -> Text:
 def _alone(result: Result, standing: Standing) -> Text:
     value = standing.time.value if standing.time else None
     unit = {"epoch": "an epoch", "fit": "a training", "serve": "a query"}.get(result.race.case.task, "a step")
-    lead = ("Only ", contender(standing.contender), " is left in the race, at ") if len(result.race.contenders) > 1 \
-        else (contender(standing.contender), " runs alone, at ")
+    failed = {each.contender for each in result.race.failures}
+    seen = {each.contender for each in timed(result)} | failed | missed(result.race).keys()
+    if len(result.race.contenders) == 1:
+        lead: Text = (contender(standing.contender), " runs alone, at ")
+    elif certified(result) - seen:  # whose turn had not come
+        lead = ("Only ", contender(standing.contender), " had been timed when it was interrupted, at ")
+    else:
+        lead = ("Only ", contender(standing.contender), " is left in the race, at ")
     return (*lead, Quantity(value, "duration"), f" {unit}, so there is nothing to compare it with.")
 
 

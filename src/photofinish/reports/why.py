@@ -35,6 +35,7 @@ from photofinish.reports import certificate, failures, profile
 from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
+from photofinish.stats.standings import no_certificate
 from photofinish.values import Estimate, Part, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
@@ -68,6 +69,10 @@ def _next(explanation: Explanation) -> Section:
     case = explanation.result.race.case
     of = [case.model, "--task", case.task, "--batch", str(case.batch), "--threads", str(case.threads)]
     of += ["--input", "x".join(map(str, case.shape))] if case.shape else []
+    of += ["--classes", str(case.classes)] if case.classes is not None else []
+    of += ["--device", case.device] if case.device != "cpu" else []
+    of += ["--regime", case.regime] if case.regime != "matched" else []
+    of += ["--optimizer", case.optimizer["kind"]] if case.optimizer else []
     blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
                    for each in explanation.comparisons[:1] if each.causes
                    for command, more, caption in _PROVING)
@@ -86,7 +91,7 @@ _PROOF = ("The layers rest on the certificate of the whole model: what a contend
 
 def _nothing(explanation: Explanation) -> str:
     result = explanation.result
-    if not result.comparable or not any(each.place is not None for each in result.standings):
+    if any(each.failure is None and no_certificate(result.race, each.contender) for each in result.standings):
         return "Nothing is explained: the contenders are not proven to compute the same."
     return "Nothing is explained: no two contenders have timed the model and its layers in one launch to its end."
 
@@ -106,8 +111,9 @@ def sentence(comparison: Comparison) -> Text:
     for i, each in enumerate(first):
         text += ((" and " if i == len(first) - 1 else ", ") if i else "", *each)
     if len(named) > FIRST:
-        others = sum(line.gap.value for line in named[FIRST:])
-        text += ("; the other ", str(len(named) - FIRST), " together ", Quantity(others, "difference"))
+        others = [line.gap.value for line in named[FIRST:]]
+        text += (f"; the other {len(others)} together " if len(others) > 1 else "; the other one ",
+                 Quantity(sum(others), "difference"))
     return (*text, ".")
 
 

@@ -30,7 +30,7 @@ def fits(timed: Iterable[tuple[float, Result]]) -> dict[tuple[str, str, int], Fi
     for macs, result in timed:
         case = result.race.case
         for each in result.standings if result.comparable and case.task == "infer" else ():
-            if each.time is not None:
+            if each.failure is None and each.time is not None:
                 alike.setdefault((case.device, each.contender, case.batch), []).append((macs, each.time.value))
     found = {setting: fit(*zip(*pairs)) for setting, pairs in alike.items()}
     return {setting: line for setting, line in found.items() if line is not None}

@@ -64,7 +64,8 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it).
+    """One race of a study, `batch` "max" where that is to be looked for; `skip` is why it is left out ("" to run it),
+    by the study itself if it is `excepted`, else for want of something here: what was run elsewhere stands.
     `day` counts the days on which one race is run anew, None where it is run once. `published` is
     seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None;
     `elsewhere` is that of the model at another size, where there is one. Paths of models begin at `folder`, where the
@@ -93,6 +94,7 @@ class PlannedRace:
     link: Link | None = None
     profile: bool = False
     skip: str = field(default="", compare=False)
+    excepted: bool = field(default=False, compare=False)
     published: float | str | None = field(default=None, compare=False)
     elsewhere: Elsewhere | None = field(default=None, compare=False)
     folder: str = field(default="", compare=False)
@@ -334,8 +336,9 @@ class _Reading:
                        "device": device, "regime": regime, "link": link, "day": day, "folder": str(self.folder),
                        "profile": merged.get("profile", False) and not set(tasks) & set(WHOLE)}
             figure, elsewhere = _printed(group, model, shape, batch, self.scale)
-            yield PlannedRace(**settled, published=figure, elsewhere=elsewhere, skip=told or _cannot(
-                names.located(model, self.folder), shape, merged.get("classes"), device))
+            yield PlannedRace(**settled, published=figure, elsewhere=elsewhere, excepted=bool(told),
+                              skip=told or _cannot(names.located(model, self.folder), shape, merged.get("classes"),
+                                                   device))
 
     def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
                exceptions: list[dict[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """Reading the values of a study file, and saying where in it one is wrong."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -183,7 +184,8 @@ def ratios(value: Any) -> Any:
     figures = [each for each in told if not isinstance(each, dict)]
     figures += [each for of_input in inputs for batches in _tables(of_input) for each in _tables(batches)]
     for figure in figures:
-        if isinstance(figure, bool) or not isinstance(figure, (str, int, float)) or figure in (0, ""):
+        if isinstance(figure, bool) or not isinstance(figure, (str, int, float)) or not (
+                figure if isinstance(figure, str) else 0 < figure < math.inf):
             raise ValueError(f"ratios by model, input and batch, not {figure!r}")
     return value
 
