@@ -338,7 +338,8 @@ class Course:
         self.out.add(entry.name)
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           again.command(self.case, entry.name, self.seed, proven=launch > 0,
-                                        weights=self.weights is not None, given=entry.home.origin == GIVEN))
+                                        weights=self.weights is not None, given=entry.home.origin == GIVEN,
+                                        tasks=[each for each in self.tasks if each in entry.tasks] or entry.tasks[:1]))
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 
