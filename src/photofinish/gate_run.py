@@ -11,7 +11,8 @@ from photofinish.errors import Stopped, UsageError
 from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.stats import regression
-from photofinish.values import Progress, Result
+from photofinish.stats.standings import failure_of, no_certificate
+from photofinish.values import Progress, Race, Result
 
 LAUNCHES = 10  # fresh processes of either side: fixed beforehand, so that the result is looked at once
 
@@ -72,16 +73,20 @@ def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline
 
 
 def _changed_model(name: str, commit: str, before: Result, after: Result, limit: float, family: int) -> Check:
-    unproven = next((told for told, each in ((commit, before), ("now", after)) if not _proven(each, name)), "")
-    found = None if unproven else regression.between(before.race, after.race, name, limit, family)
-    failed = "; ".join(f"{each.contender}: {each.kind}" for each in (*before.race.failures, *after.race.failures))
-    reason = "" if found else failed or f"the model of {unproven} is not proven to be computed as the reference does"
+    barred = _barred(before.race, commit, name) or _barred(after.race, "now", name)
+    found = None if barred else regression.between(before.race, after.race, name, limit, family)
+    reason = "" if found else barred or "fewer than two launches compare them"
     return Check(f"{name} on the model of {commit}", name, after, found, reason)
 
 
-def _proven(result: Result, name: str) -> bool:
-    standing = next((each for each in result.standings if each.contender == name), None)
-    return result.comparable and standing is not None and standing.place is not None
+def _barred(race: Race, when: str, name: str) -> str:
+    """Why a contender is not judged by its race on one of the models, whatever the others in it did; "" if it is."""
+    failure = failure_of(race, name)
+    if failure is not None:
+        return f"{name}: {failure.kind}"
+    unproven = f"the model of {when} is not proven to be computed as the reference does"
+    skipped = (each.reason for each in race.skipped if each.contender == name)
+    return next(skipped, unproven if no_certificate(race, name) else "")
 
 
 def _check(pair: Pair, result: Result, limit: float, family: int) -> Check:

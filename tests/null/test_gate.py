@@ -139,6 +139,17 @@ def test_a_model_is_compared_with_what_it_was_in_a_commit(repository: Path, stor
     assert "SLOWER" not in str(report.documents(found)[0].sections[0]) and "failure" in report.junit(found)
 
 
+def test_of_contenders_on_a_model_of_two_commits_each_is_judged_by_itself(repository: Path, store: Path) -> None:
+    slower, wrong = "fake:steady[node=0.001,noise=0.001]", "fake:steady[fault=wrong]"
+    found = gate_run.run("net.py:made", [slower, wrong, "fake:forward"], baseline="git:HEAD", launches=3, batch=8,
+                         store=store)
+    assert [each.outcome for each in found.checks] == ["SLOWER", "NOT COMPARABLE", "NOT COMPARABLE"]
+    assert found.outcome == FAILED
+    assert [each.reason for each in found.checks] == ["", f"{wrong}: wrong answer", "it runs inference only"]
+    (once,) = gate_run.run("net.py:made", [slower], baseline="git:HEAD", launches=1, batch=8, store=store).checks
+    assert once.reason == "fewer than two launches compare them"
+
+
 @pytest.mark.parametrize(("model", "revision", "said"), [
     ("net.py:made", "git:nowhere", "git knows no such revision"), ("tiny", "git:HEAD", "is no model in a file"),
     ("new.py:made", "git:HEAD", "is not in that commit")])
