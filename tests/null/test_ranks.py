@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -18,6 +19,7 @@ from photofinish.reports import scaling as scaling_report
 from photofinish.runner import idle
 from photofinish.runner import ranks as rank_processes
 from photofinish.runner.launch import TRACED
+from photofinish.runner.process import WorkerFailed
 from photofinish.stats.scaling import scalings
 from photofinish.values import Contender, Progress, Result
 
@@ -133,6 +135,15 @@ def test_a_rank_that_computes_something_else_is_refused(tmp_path: Path) -> None:
     result = race(tmp_path, ONE, TWO.replace("]", ",fault=wrong,rank=1]"))
     (failure,) = result.race.failures
     assert failure.kind == "wrong answer" and not result.comparable
+
+
+def test_a_rank_that_has_answered_is_not_said_to_hang() -> None:
+    told = [SimpleNamespace(hello={}, answers=0, listen=lambda reply=reply: reply, log_tail=lambda: "",
+                            checked=lambda do, asked, reply: reply, send=lambda do, asked: None)
+            for reply in (None, {"ok": True})]
+    both = rank_processes.Ranks(2, lambda number: told[number], "")  # type: ignore[arg-type, return-value]
+    with pytest.raises(WorkerFailed, match="rank 0 of 2: no answer within 0 s"):
+        both.ask("warm", 0.0)
 
 
 def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
