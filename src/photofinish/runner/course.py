@@ -187,7 +187,6 @@ class Course:
     folder: Path
     record: Recorder
     seed: int
-    command: str = ""
     patience: Patience = field(default_factory=Patience)
     listener: Callable[[Progress], None] = lambda progress: None
     out: set[str] = field(default_factory=set)  # contenders that failed: their failure is their result
