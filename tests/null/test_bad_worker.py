@@ -132,8 +132,9 @@ def test_guesses_of_the_wrong_shape_are_not_counted(tmp_path: Path, bad: dict[st
 # The conformance test that any worker can be run against
 
 
-def test_our_own_worker_keeps_the_protocol() -> None:
-    checks = list(conformance.run(HONEST, Contender("fake", "steady")))
+@pytest.mark.parametrize("model", [conformance.MODEL, "lstm_lm_medium"])  # which has dropout
+def test_our_own_worker_keeps_the_protocol(model: str) -> None:
+    checks = list(conformance.run(HONEST, Contender("fake", "steady"), model=model))
     assert [(each.name, each.seen) for each in checks if not each.passed] == []
     assert checks[-1].name == "ends when standard input closes"
 
@@ -237,12 +238,21 @@ def test_last_words_have_no_colours(tmp_path: Path) -> None:
     (["x", "--model", "nosuch"], "no model is called 'nosuch'"),
     (["x", "--tasks", "train,foo"], "no task is called 'foo'"),
     (['node "x'], "No closing quotation"),
+    ([" "], "is blank"),
 ])
 def test_the_examination_refuses_what_is_no_question(arguments: list[str], said: str,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         conformance.main(arguments)
     assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_a_model_that_makes_no_sense_is_refused_before_the_worker_starts(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.py").write_text("from photofinish.vocabulary import linear as model\n")
+    with pytest.raises(SystemExit):
+        conformance.main(["x", "--model", f"{tmp_path}/net.py:model"])
+    assert "net.py:model with input" in capsys.readouterr().err
 
 
 def test_the_examination_of_what_cannot_be_started_says_so(capsys: pytest.CaptureFixture[str]) -> None:
