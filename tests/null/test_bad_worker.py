@@ -168,6 +168,17 @@ def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[st
     assert seen["probe"].startswith("matmul: not probed")  # which NumPy lacks, as it says itself
 
 
+@pytest.mark.parametrize(("bad", "where", "said"), [
+    ('worker.COMMANDS["verb"] = lambda self, name, given, result: {}', "probe", "FileNotFoundError"),
+    ('worker.VERBS["train_step"] = lambda *_: {}', "prove", "KeyError: 'loss'"),
+    ('import numpy; worker.VERBS["train_step"] = lambda *_: {"loss": numpy.zeros(3)}', "prove", "TypeError")])
+def test_what_it_leaves_of_those_verbs_is_its_own_fault(bad: str, where: str, said: str) -> None:
+    """A race goes on without it: what raises this ended the race."""
+    worker = [sys.executable, "-c", LEAVING.replace("worker.main()", f"{bad}\nworker.main()")]
+    wrong = next(each for each in conformance.run(worker, Contender("numpy", "reference")) if not each.passed)
+    assert wrong.name == where and f"left arrays that cannot be used: {said}" in wrong.seen
+
+
 def test_a_worker_cannot_leave_what_only_it_can_do() -> None:
     code = LEAVING.replace('"prove"', '"block"')
     (check,) = conformance.run([sys.executable, "-c", code], Contender("numpy", "reference"))
