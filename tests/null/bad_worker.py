@@ -98,6 +98,7 @@ FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "few": times(lambda seconds: seconds[1:]),
     "words": times(lambda seconds: ["fast"] * len(seconds)),  # type: ignore[list-item]
     "silent": lambda request, reply: {"ok": True},
+    "wordy": lambda request, reply: dict(reply, held={**reply["held"], "heap": 1}) if "held" in reply else reply,
     "list": flooding("[1]\n"),
     "garbage": flooding("this is no JSON\n"),
     "nested": flooding("[" * 100_000 + "\n"),

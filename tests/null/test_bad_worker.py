@@ -61,6 +61,7 @@ def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
     ("few", "protocol", "has 2 times, where 3 steps were asked for"),
     ("words", "protocol", "['fast', 'fast', 'fast']"),
     ("silent", "protocol", "its answer to load lacks seconds"),
+    ("wordy", "protocol", "null) and no more is due"),
     ("list", "protocol", "where an object was due"),
     ("garbage", "protocol", "not JSON: b'this is no JSON'"),
     ("nested", "protocol", "not JSON"),
@@ -107,7 +108,7 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str],
                                              begun: Callable[[], list[int]]) -> None:
     kinds = {"nan": "protocol", "exit": "crash", "protocol": "protocol", "shape": "wrong answer",
-             "vanishing": "protocol"}
+             "vanishing": "protocol", "wordy": "protocol"}
     bad.update({f"fake:steady[step=0.02{number}]": fault for number, fault in enumerate(kinds)})
     (result,) = api.race(MODEL, [GOOD, *bad, ALSO_GOOD], launches=1, seed=1, store=tmp_path, batch=8)
     assert {bad[each.contender]: each.kind for each in result.race.failures} == kinds

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
+from photofinish.values.profile import PLACES
+
 
 class Form(NamedTuple):
     """What a value must be: in words, and as a test."""
@@ -39,6 +41,17 @@ def _object(**forms: Form) -> Form:
         name in value and each.fits(value[name]) for name, each in forms.items()))
 
 
+def _value(**forms: Form) -> Form:
+    """An object that becomes one of ours, which has room for nothing else."""
+    whole = _object(**forms)
+    return Form(f"{whole.words} and no more", lambda value: whole.fits(value) and value.keys() <= forms.keys())
+
+
+def _each(form: Form) -> Form:
+    return Form(f"an object whose values are {form.words}",
+                lambda value: isinstance(value, dict) and all(map(form.fits, value.values())))
+
+
 def _or_unsupported(form: Form) -> Form:
     reason = _object(unsupported=TEXT)
     return Form(f"{form.words}, or why not in unsupported", lambda value: form.fits(value) or reason.fits(value))
@@ -63,19 +76,20 @@ LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
 BLOCK = {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
          "resume": STEP, "loss": _optional(NUMBER)}
-SOMETIMES = {"held": _object(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
+SOMETIMES = {"held": _value(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
     "build": {"seconds": AMOUNT, "differences": _list(_list(TEXT, 3))},
     "weights": {"seconds": AMOUNT, "transfer": AMOUNT},
     "warm": {"series": _list(STEP, 1)},
     "block": BLOCK,
-    "trace": {"steps": _optional(_list(_object(begin=NUMBER, end=NUMBER, sent=_list(_list(NUMBER, 3)),
-                                               exposed=_list(_list(NUMBER, 2)))))},
+    "trace": {"steps": _optional(_list(_value(begin=NUMBER, end=NUMBER, sent=_list(_list(NUMBER, 3)),
+                                              exposed=_list(_list(NUMBER, 2)))))},
     "profile": {"seconds": _list(STEP), "cpu": AMOUNT, "system": AMOUNT, "faults": COUNT, "waits": COUNT,
                 "preempted": COUNT, "profiler": TEXT, "hidden": _list(TEXT),
-                "profiled": _list(_object(seconds=STEP, where=OBJECT, kernels=COUNT, unplaced=OBJECT,
-                                          fused=_optional(COUNT), events=_optional(OBJECT)))},
+                "profiled": _list(_value(seconds=STEP, where=_value(**dict.fromkeys(PLACES, AMOUNT)), kernels=COUNT,
+                                         unplaced=_each(AMOUNT), fused=_optional(COUNT),
+                                         events=_optional(_each(COUNT))))},
     "serve": {**BLOCK, "service": _list(STEP)},
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},
