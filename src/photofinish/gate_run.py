@@ -10,6 +10,7 @@ from photofinish.environments import Choice, expand
 from photofinish.errors import Stopped, UsageError
 from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
+from photofinish.runner.arrange import check_tasks, find_entries, left_out, named
 from photofinish.stats import regression
 from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.values import Progress, Race, Result
@@ -35,6 +36,9 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     found, skipped = pairs(baseline, contenders, choice, device)
     gate = Gate(baseline, max_slowdown, skipped=tuple(skipped))
     tasks = (task,) if isinstance(task, str) else tuple(task)
+    check_tasks(tasks)
+    for pair in found:  # all of them before the first is raced: its check would be lost
+        _insist(pair, tasks, device, Choice.of(pair.beside(environments), make_environments), listener)
     for number, pair in enumerate(found):
         try:
             if listener is not None:
@@ -48,6 +52,14 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
         family = len(found) * len(tasks)
         gate = replace(gate, checks=(*gate.checks, *(_check(pair, each, max_slowdown, family) for each in results)))
     return gate
+
+
+def _insist(pair: Pair, tasks: Sequence[str], device: str, choice: Choice,
+            listener: Callable[[Progress], None] | None) -> None:
+    """Raises UsageError if one of the two cannot run here, in environments made now, or lacks one of the tasks."""
+    both = (pair.baseline, pair.candidate)
+    left_out(tasks, named(both, device, choice))
+    find_entries(both, device, choice, listener, tasks)
 
 
 def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline: str, limit: float, *,

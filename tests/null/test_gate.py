@@ -52,6 +52,19 @@ def test_a_candidate_that_cannot_be_compared_neither_passes_nor_fails(store: Pat
     assert "[31mkilled" in (test.findtext("system-out") or "")
 
 
+@pytest.mark.parametrize(("last", "said"), [
+    ("fake:steady[threads=99]", "99 threads"), ("fake:forward", "inference only"),
+    ("fake@9.9", "9.9 is not installed")])
+def test_who_cannot_race_is_told_before_the_first_does(store: Path, monkeypatch: pytest.MonkeyPatch, last: str,
+                                                       said: str) -> None:
+    """What had been checked by then would be lost."""
+    def race(*asked: object, **options: object) -> None:
+        raise AssertionError("a race has begun")
+    monkeypatch.setattr(api, "race", race)
+    with pytest.raises(UsageError, match=said):
+        run(store, SAME, last, make_environments=False)
+
+
 def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     asked = ("gate", MODEL, "--baseline", WAS, "--batch", "8", "--launches", "3", "--store", str(store), "--quiet")
     stopped = command(*asked, "-c", SLOWER, "--junit", "gate.xml", "--markdown")
