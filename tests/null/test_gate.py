@@ -106,8 +106,9 @@ def test_every_form_of_a_baseline() -> None:
     ((pair,), _) = pairs(sys.prefix, steady, Choice())
     assert pair == Pair("fake:steady", "fake:steady", (f"fake:steady={sys.prefix}",))
     assert pair.told == f"fake:steady in {sys.prefix}"
-    with pytest.raises(UsageError, match="itself"):
-        pairs("fake:steady", steady, Choice())
+    for copy in ("fake:steady", "fake:steady#2"):
+        with pytest.raises(UsageError, match="itself"):
+            pairs(copy, steady, Choice())
 
 
 def test_an_environment_is_a_baseline(store: Path) -> None:
