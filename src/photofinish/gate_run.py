@@ -70,7 +70,10 @@ def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline
         raise UsageError(f"--baseline {baseline} does not say whose", "name the candidates: --contenders torch:eager")
     folder = Path(store or api.DEFAULT_STORE)
     was, commit = commits.stood(model, baseline.removeprefix(commits.MARK), folder / "commits")
-    names = [each.name for each in expand(*contenders, device=device)]
+    everyone = expand(*contenders, device=device)
+    check_tasks(tasks)
+    left_out(tasks, everyone, least=1)
+    names = [each.name for each in everyone]
     gate = Gate(baseline, limit)
     for each in tasks:
         try:

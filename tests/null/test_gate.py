@@ -172,3 +172,10 @@ def test_a_commit_without_the_model_is_wrong_use(
     (repository / "new.py").write_text(MADE.format(depth=1))
     with pytest.raises(UsageError, match=said):
         gate_run.run(model, ["fake:steady"], baseline=revision, store=store)
+
+
+def test_a_task_that_nobody_has_is_told_before_the_first_of_a_commit_is_raced(
+        repository: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "side_by_side", lambda *asked, **options: [])
+    with pytest.raises(UsageError, match="task train needs a contender that has it"):
+        gate_run.run("net.py:made", ["fake:forward"], ["infer", "train"], baseline="git:HEAD", store=store)
