@@ -134,6 +134,8 @@ def test_one_named_twice_is_asked_the_way_to_another(tmp_path: Path, monkeypatch
     ((ONE, ONE), ["10.0.0.1", "10.0.0.2"], "sh", "each of these contenders is one"),
     ((TWO, ONE), ["10.0.0.1"], "sh", "is 2 processes, and 1 hosts are named"),
     ((TWO, ONE), ["nowhere.invalid", "10.0.0.2"], "sh", "no machine called nowhere.invalid"),
+    ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "srun --nodelist={node}", "cannot be read\nwrite {host} for the machine"),
+    ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "ssh '{host}", "cannot be read"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "no-such-program {host}", "no-such-program cannot be started"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "sh -c 'echo closed >&2; exit 255' {host}", "cannot be raced on: closed"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "sh -c 'echo /bin/python9 >&2; exit 3' {host}", "has no /bin/python9")])

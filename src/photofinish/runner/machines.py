@@ -88,8 +88,14 @@ def _looked(name: str, script: Path) -> tuple[str, str]:
 
 
 def _reached(name: str, script: Path) -> list[str]:
-    return [*(word.format(host=name) for word in shlex.split(os.environ.get(REACH, SSH))), "sh",
-            shlex.quote(str(script))]
+    """Raises UsageError."""
+    told = os.environ.get(REACH) or SSH
+    try:
+        words = [word.format(host=name) for word in shlex.split(told)]
+    except (LookupError, ValueError):
+        raise UsageError(f"{REACH}={told} cannot be read", "write {host} for the machine, nothing else in braces, and "
+                         f"close what is quoted: {REACH}='ssh {{host}}'") from None
+    return [*words, "sh", shlex.quote(str(script))]
 
 
 def _address(name: str) -> str:
