@@ -93,6 +93,7 @@ def forgetful(request: Reply, reply: Reply) -> Reply:
 FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "protocol": lambda request, reply: reply,
     "nan": times(lambda seconds: [float("nan")] * len(seconds)),
+    "huge": times(lambda seconds: [10**400] * len(seconds)),
     "negative": times(lambda seconds: [-each for each in seconds]),
     "zero": times(lambda seconds: [0.0] * len(seconds)),
     "few": times(lambda seconds: seconds[1:]),

@@ -56,6 +56,7 @@ def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("fault", "kind", "said"), [
     ("protocol", "protocol", "speaks protocol 99, not 1"),
     ("nan", "protocol", "has [nan, nan, nan] as seconds, where a list of a finite number above 0 is due"),
+    ("huge", "protocol", "finite number above 0"),
     ("negative", "protocol", "finite number above 0"),
     ("zero", "protocol", "finite number above 0"),
     ("few", "protocol", "has 2 times, where 3 steps were asked for"),

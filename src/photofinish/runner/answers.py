@@ -5,7 +5,7 @@ That what was computed is right is the certificate's business.
 """
 
 from collections.abc import Callable, Mapping
-from math import isfinite
+from sys import float_info
 from typing import Any, NamedTuple
 
 from photofinish.values.profile import PLACES
@@ -19,7 +19,7 @@ class Form(NamedTuple):
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def _whole(value: Any) -> bool:
