@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,11 @@ def test_what_it_leaves_of_those_verbs_is_its_own_fault(bad: str, where: str, sa
     worker = [sys.executable, "-c", LEAVING.replace("worker.main()", f"{bad}\nworker.main()")]
     wrong = next(each for each in conformance.run(worker, Contender("numpy", "reference")) if not each.passed)
     assert wrong.name == where and f"left arrays that cannot be used: {said}" in wrong.seen
+
+
+def test_whoever_reads_no_more_of_a_long_proof_is_not_the_worker_s_fault(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), remote._driven(SimpleNamespace(), 1.0, {}, tmp_path):  # type: ignore[arg-type]
+        raise BrokenPipeError
 
 
 def test_a_worker_cannot_leave_what_only_it_can_do() -> None:

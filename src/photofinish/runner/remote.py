@@ -135,6 +135,8 @@ def _driven(worker: Worker, patience: float, facts: dict[str, Any], within: Path
     with TemporaryDirectory(prefix="driven-", dir=within) as folder:
         try:
             yield Remote(ask, Path(folder), facts)
+        except BrokenPipeError:  # of who is told of signs of life
+            raise
         except SENSELESS as error:
             raise WorkerFailed("protocol", f"left arrays that cannot be used: {type(error).__name__}: {error}",
                                worker.log_tail()) from error
