@@ -141,7 +141,8 @@ class Search:
         return Trial(batch, True, reply["memory"], device and device["peak"], time.monotonic() - begin, held=how)
 
     def _say(self, entry: Entry, task: str, trials: tuple[Trial, ...], batch: int) -> None:
-        known = f", {largest.largest(trials)} fits" if trials else ""
+        fits = largest.largest(trials)
+        known = f", {fits} fits" if fits else ""
         self.course.listener(Progress("launch", f"largest batch of {entry.name}: trying {batch}{known}", entry.name,
                                       task, len(trials), largest.MOST_TRIALS))
 
