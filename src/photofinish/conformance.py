@@ -222,6 +222,8 @@ class _Examination:
         proof.run(lambda: Reference(Setup("reference", precision="float64")), folder, proof.REFERENCE)
         assert self.worker is not None
         remote.prove(self.worker, self.patience, self.facts, folder, "worker", forward_only=forward_only)
+        self.build()  # what comes is of the model again: a proof ends with what it builds for dropout
+        self.weights()
         try:
             earned = certificate.judge(folder, "worker", self.contender.name)
         except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
@@ -371,7 +373,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tasks = chosen.tasks.split(",")
             for task in tasks:
                 one_of("task", task, TASKS)
-            models.find(chosen.model)
+            models.find(chosen.model).small()
         except (UsageError, ModelError, SpellingError) as error:
             parser.error(str(error))
         for check in run(command, contender, tasks, chosen.model, variables=variables, feeding=feeding):
@@ -389,6 +391,8 @@ def _started(command: str, contender: str,
             words = shlex.split(command)
         except ValueError as error:
             raise UsageError(f"{command}: {error}", "write it as a shell takes it") from error
+        if not words:
+            raise UsageError("the command that starts the worker is blank", "leave it out for a contender of the house")
         return words, Contender.parse(contender), None, {}
     found = checked(contender)
     home = resolve(found)

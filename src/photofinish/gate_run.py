@@ -10,8 +10,10 @@ from photofinish.environments import Choice, expand
 from photofinish.errors import Stopped, UsageError
 from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
+from photofinish.runner.arrange import check_tasks, find_entries, left_out, named
 from photofinish.stats import regression
-from photofinish.values import Progress, Result
+from photofinish.stats.standings import failure_of, no_certificate
+from photofinish.values import Progress, Race, Result
 
 LAUNCHES = 10  # fresh processes of either side: fixed beforehand, so that the result is looked at once
 
@@ -34,6 +36,9 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     found, skipped = pairs(baseline, contenders, choice, device)
     gate = Gate(baseline, max_slowdown, skipped=tuple(skipped))
     tasks = (task,) if isinstance(task, str) else tuple(task)
+    check_tasks(tasks)
+    for pair in found:  # all of them before the first is raced: its check would be lost
+        _insist(pair, tasks, device, Choice.of(pair.beside(environments), make_environments), listener)
     for number, pair in enumerate(found):
         try:
             if listener is not None:
@@ -49,6 +54,14 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     return gate
 
 
+def _insist(pair: Pair, tasks: Sequence[str], device: str, choice: Choice,
+            listener: Callable[[Progress], None] | None) -> None:
+    """Raises UsageError if one of the two cannot run here, in environments made now, or lacks one of the tasks."""
+    both = (pair.baseline, pair.candidate)
+    left_out(tasks, named(both, device, choice))
+    find_entries(both, device, choice, listener, tasks)
+
+
 def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline: str, limit: float, *,
            listener: Callable[[Progress], None] | None, device: str, store: Path | str | None = None,
            **asked: Any) -> Gate:
@@ -57,7 +70,10 @@ def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline
         raise UsageError(f"--baseline {baseline} does not say whose", "name the candidates: --contenders torch:eager")
     folder = Path(store or api.DEFAULT_STORE)
     was, commit = commits.stood(model, baseline.removeprefix(commits.MARK), folder / "commits")
-    names = [each.name for each in expand(*contenders, device=device)]
+    everyone = expand(*contenders, device=device)
+    check_tasks(tasks)
+    left_out(tasks, everyone, least=1)
+    names = [each.name for each in everyone]
     gate = Gate(baseline, limit)
     for each in tasks:
         try:
@@ -72,16 +88,20 @@ def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline
 
 
 def _changed_model(name: str, commit: str, before: Result, after: Result, limit: float, family: int) -> Check:
-    unproven = next((told for told, each in ((commit, before), ("now", after)) if not _proven(each, name)), "")
-    found = None if unproven else regression.between(before.race, after.race, name, limit, family)
-    failed = "; ".join(f"{each.contender}: {each.kind}" for each in (*before.race.failures, *after.race.failures))
-    reason = "" if found else failed or f"the model of {unproven} is not proven to be computed as the reference does"
+    barred = _barred(before.race, commit, name) or _barred(after.race, "now", name)
+    found = None if barred else regression.between(before.race, after.race, name, limit, family)
+    reason = "" if found else barred or "fewer than two launches compare them"
     return Check(f"{name} on the model of {commit}", name, after, found, reason)
 
 
-def _proven(result: Result, name: str) -> bool:
-    standing = next((each for each in result.standings if each.contender == name), None)
-    return result.comparable and standing is not None and standing.place is not None
+def _barred(race: Race, when: str, name: str) -> str:
+    """Why a contender is not judged by its race on one of the models, whatever the others in it did; "" if it is."""
+    failure = failure_of(race, name)
+    if failure is not None:
+        return f"{name}: {failure.kind}"
+    unproven = f"the model of {when} is not proven to be computed as the reference does"
+    skipped = (each.reason for each in race.skipped if each.contender == name)
+    return next(skipped, unproven if no_certificate(race, name) else "")
 
 
 def _check(pair: Pair, result: Result, limit: float, family: int) -> Check:

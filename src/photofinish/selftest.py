@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from photofinish import api, environments
+from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
 from photofinish.runner import watchdog
+from photofinish.runner.arrange import find_entries
 from photofinish.runner.meet import Places
 from photofinish.stats import positions
 from photofinish.values import Contender, Estimate, Progress, Result
@@ -61,9 +63,19 @@ def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget:
     Raises UsageError.
     """
     folder = Path(store) if store is not None else api.DEFAULT_STORE
+    chosen = tuple(contenders) or default_contenders(thorough)
+    _check(chosen, Choice.of(environments, make_environments), listener)
     places = {"environments": environments, "make_environments": make_environments}
-    return _SelfTest(folder, tuple(contenders) or default_contenders(thorough), budget,
-                     listener or (lambda progress: None), places).run()
+    return _SelfTest(folder, chosen, budget, listener or (lambda progress: None), places).run()
+
+
+def _check(contenders: Sequence[str], choice: Choice, listener: Callable[[Progress], None] | None) -> None:
+    """Whether all of them can run, before the first does, which takes minutes. Raises UsageError."""
+    for entry in find_entries(contenders, "cpu", choice, listener)[0]:
+        lacking = [task for task in environments.TASKS if task not in entry.tasks]
+        if lacking:
+            raise UsageError(f"{entry.name} lacks task {lacking[0]}, and the self-test races in both",
+                             "name contenders that train and infer; see: photofinish list contenders")
 
 
 def default_contenders(thorough: bool) -> tuple[str, ...]:

@@ -93,11 +93,13 @@ def forgetful(request: Reply, reply: Reply) -> Reply:
 FAULTS: dict[str, Callable[[Reply, Reply], Reply]] = {
     "protocol": lambda request, reply: reply,
     "nan": times(lambda seconds: [float("nan")] * len(seconds)),
+    "huge": times(lambda seconds: [10**400] * len(seconds)),
     "negative": times(lambda seconds: [-each for each in seconds]),
     "zero": times(lambda seconds: [0.0] * len(seconds)),
     "few": times(lambda seconds: seconds[1:]),
     "words": times(lambda seconds: ["fast"] * len(seconds)),  # type: ignore[list-item]
     "silent": lambda request, reply: {"ok": True},
+    "wordy": lambda request, reply: dict(reply, held={**reply["held"], "heap": 1}) if "held" in reply else reply,
     "list": flooding("[1]\n"),
     "garbage": flooding("this is no JSON\n"),
     "nested": flooding("[" * 100_000 + "\n"),

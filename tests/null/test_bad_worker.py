@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,13 @@ def up_to_a_block(worker: WorkerProcess, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("fault", "kind", "said"), [
     ("protocol", "protocol", "speaks protocol 99, not 1"),
     ("nan", "protocol", "has [nan, nan, nan] as seconds, where a list of a finite number above 0 is due"),
+    ("huge", "protocol", "finite number above 0"),
     ("negative", "protocol", "finite number above 0"),
     ("zero", "protocol", "finite number above 0"),
     ("few", "protocol", "has 2 times, where 3 steps were asked for"),
     ("words", "protocol", "['fast', 'fast', 'fast']"),
     ("silent", "protocol", "its answer to load lacks seconds"),
+    ("wordy", "protocol", "null) and no more is due"),
     ("list", "protocol", "where an object was due"),
     ("garbage", "protocol", "not JSON: b'this is no JSON'"),
     ("nested", "protocol", "not JSON"),
@@ -107,7 +110,7 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str],
                                              begun: Callable[[], list[int]]) -> None:
     kinds = {"nan": "protocol", "exit": "crash", "protocol": "protocol", "shape": "wrong answer",
-             "vanishing": "protocol"}
+             "vanishing": "protocol", "wordy": "protocol"}
     bad.update({f"fake:steady[step=0.02{number}]": fault for number, fault in enumerate(kinds)})
     (result,) = api.race(MODEL, [GOOD, *bad, ALSO_GOOD], launches=1, seed=1, store=tmp_path, batch=8)
     assert {bad[each.contender]: each.kind for each in result.race.failures} == kinds
@@ -132,8 +135,9 @@ def test_guesses_of_the_wrong_shape_are_not_counted(tmp_path: Path, bad: dict[st
 # The conformance test that any worker can be run against
 
 
-def test_our_own_worker_keeps_the_protocol() -> None:
-    checks = list(conformance.run(HONEST, Contender("fake", "steady")))
+@pytest.mark.parametrize("model", [conformance.MODEL, "lstm_lm_medium"])  # which has dropout
+def test_our_own_worker_keeps_the_protocol(model: str) -> None:
+    checks = list(conformance.run(HONEST, Contender("fake", "steady"), model=model))
     assert [(each.name, each.seen) for each in checks if not each.passed] == []
     assert checks[-1].name == "ends when standard input closes"
 
@@ -165,6 +169,22 @@ def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[st
     seen = {each.name: each.seen for each in checks}
     assert "groups of tensors are right" in seen["prove"]
     assert seen["probe"].startswith("matmul: not probed")  # which NumPy lacks, as it says itself
+
+
+@pytest.mark.parametrize(("bad", "where", "said"), [
+    ('worker.COMMANDS["verb"] = lambda self, name, given, result: {}', "probe", "FileNotFoundError"),
+    ('worker.VERBS["train_step"] = lambda *_: {}', "prove", "KeyError: 'loss'"),
+    ('import numpy; worker.VERBS["train_step"] = lambda *_: {"loss": numpy.zeros(3)}', "prove", "TypeError")])
+def test_what_it_leaves_of_those_verbs_is_its_own_fault(bad: str, where: str, said: str) -> None:
+    """A race goes on without it: what raises this ended the race."""
+    worker = [sys.executable, "-c", LEAVING.replace("worker.main()", f"{bad}\nworker.main()")]
+    wrong = next(each for each in conformance.run(worker, Contender("numpy", "reference")) if not each.passed)
+    assert wrong.name == where and f"left arrays that cannot be used: {said}" in wrong.seen
+
+
+def test_whoever_reads_no_more_of_a_long_proof_is_not_the_worker_s_fault(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), remote._driven(SimpleNamespace(), 1.0, {}, tmp_path):  # type: ignore[arg-type]
+        raise BrokenPipeError
 
 
 def test_a_worker_cannot_leave_what_only_it_can_do() -> None:
@@ -238,12 +258,21 @@ def test_last_words_have_no_colours_and_a_message_is_a_line(tmp_path: Path) -> N
     (["x", "--model", "nosuch"], "no model is called 'nosuch'"),
     (["x", "--tasks", "train,foo"], "no task is called 'foo'"),
     (['node "x'], "No closing quotation"),
+    ([" "], "is blank"),
 ])
 def test_the_examination_refuses_what_is_no_question(arguments: list[str], said: str,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         conformance.main(arguments)
     assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_a_model_that_makes_no_sense_is_refused_before_the_worker_starts(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.py").write_text("from photofinish.vocabulary import linear as model\n")
+    with pytest.raises(SystemExit):
+        conformance.main(["x", "--model", f"{tmp_path}/net.py:model"])
+    assert "net.py:model with input" in capsys.readouterr().err
 
 
 def test_the_examination_of_what_cannot_be_started_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,19 @@ def test_a_candidate_that_cannot_be_compared_neither_passes_nor_fails(store: Pat
     assert "[31mkilled" in (test.findtext("system-out") or "")
 
 
+@pytest.mark.parametrize(("last", "said"), [
+    ("fake:steady[threads=99]", "99 threads"), ("fake:forward", "inference only"),
+    ("fake@9.9", "9.9 is not installed")])
+def test_who_cannot_race_is_told_before_the_first_does(store: Path, monkeypatch: pytest.MonkeyPatch, last: str,
+                                                       said: str) -> None:
+    """What had been checked by then would be lost."""
+    def race(*asked: object, **options: object) -> None:
+        raise AssertionError("a race has begun")
+    monkeypatch.setattr(api, "race", race)
+    with pytest.raises(UsageError, match=said):
+        run(store, SAME, last, make_environments=False)
+
+
 def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     asked = ("gate", MODEL, "--baseline", WAS, "--batch", "8", "--launches", "3", "--store", str(store), "--quiet")
     stopped = command(*asked, "-c", SLOWER, "--junit", "gate.xml", "--markdown")
@@ -93,8 +106,9 @@ def test_every_form_of_a_baseline() -> None:
     ((pair,), _) = pairs(sys.prefix, steady, Choice())
     assert pair == Pair("fake:steady", "fake:steady", (f"fake:steady={sys.prefix}",))
     assert pair.told == f"fake:steady in {sys.prefix}"
-    with pytest.raises(UsageError, match="itself"):
-        pairs("fake:steady", steady, Choice())
+    for copy in ("fake:steady", "fake:steady#2"):
+        with pytest.raises(UsageError, match="itself"):
+            pairs(copy, steady, Choice())
 
 
 def test_an_environment_is_a_baseline(store: Path) -> None:
@@ -139,6 +153,17 @@ def test_a_model_is_compared_with_what_it_was_in_a_commit(repository: Path, stor
     assert "SLOWER" not in str(report.documents(found)[0].sections[0]) and "failure" in report.junit(found)
 
 
+def test_of_contenders_on_a_model_of_two_commits_each_is_judged_by_itself(repository: Path, store: Path) -> None:
+    slower, wrong = "fake:steady[node=0.001,noise=0.001]", "fake:steady[fault=wrong]"
+    found = gate_run.run("net.py:made", [slower, wrong, "fake:forward"], baseline="git:HEAD", launches=3, batch=8,
+                         store=store)
+    assert [each.outcome for each in found.checks] == ["SLOWER", "NOT COMPARABLE", "NOT COMPARABLE"]
+    assert found.outcome == FAILED
+    assert [each.reason for each in found.checks] == ["", f"{wrong}: wrong answer", "it runs inference only"]
+    (once,) = gate_run.run("net.py:made", [slower], baseline="git:HEAD", launches=1, batch=8, store=store).checks
+    assert once.reason == "fewer than two launches compare them"
+
+
 @pytest.mark.parametrize(("model", "revision", "said"), [
     ("net.py:made", "git:nowhere", "git knows no such revision"), ("tiny", "git:HEAD", "is no model in a file"),
     ("new.py:made", "git:HEAD", "is not in that commit")])
@@ -147,3 +172,10 @@ def test_a_commit_without_the_model_is_wrong_use(
     (repository / "new.py").write_text(MADE.format(depth=1))
     with pytest.raises(UsageError, match=said):
         gate_run.run(model, ["fake:steady"], baseline=revision, store=store)
+
+
+def test_a_task_that_nobody_has_is_told_before_the_first_of_a_commit_is_raced(
+        repository: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "side_by_side", lambda *asked, **options: [])
+    with pytest.raises(UsageError, match="task train needs a contender that has it"):
+        gate_run.run("net.py:made", ["fake:forward"], ["infer", "train"], baseline="git:HEAD", store=store)

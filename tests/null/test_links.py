@@ -76,9 +76,10 @@ def test_who_cannot_have_links_is_told_before_anything_is_stored(
         api.load(store=tmp_path)
 
 
-def test_a_link_for_nobody_is_wrong_use(tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [8, "max"])
+def test_a_link_for_nobody_is_wrong_use(tmp_path: Path, batch: int | str) -> None:
     with pytest.raises(UsageError, match="each of these contenders is one"):
-        api.race(TINY, (ONE, ONE), link="100mbit", store=tmp_path, batch=8)
+        api.race(TINY, (ONE, ONE), link="100mbit", store=tmp_path, batch=batch)
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -13,7 +13,7 @@ import pytest
 from photofinish import api, models
 from photofinish.errors import UsageError
 from photofinish.reports import json
-from photofinish.runner import links, machines
+from photofinish.runner import allocator, links, machines
 from photofinish.runner.machines import REACH
 from photofinish.values import Link, Progress
 from photofinish.worker import GUARD
@@ -109,6 +109,18 @@ def test_a_worker_far_away_ends_with_the_last_who_can_read_its_answers() -> None
     worker.stdin.close()
 
 
+def test_a_machine_is_told_the_threads_even_where_the_users_own_shell_says_as_many(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of that shell ssh takes nothing along."""
+    obeyed = {"OMP_NUM_THREADS": "2", "TF_ENABLE_ONEDNN_OPTS": "0", **allocator.KEEP}
+    for name, value in {**obeyed, "LANG": "C"}.items():
+        monkeypatch.setenv(name, value)
+    script = tmp_path / "start.sh"
+    machines.Machine("there", "10.0.0.1", "eth0").started(["python"], {**os.environ, "OWN": "1"}, script)
+    assert all(f" {name}={value} " in script.read_text() for name, value in {**obeyed, "OWN": "1"}.items())
+    assert "LANG=" not in script.read_text()
+
+
 def test_one_named_twice_is_asked_the_way_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To itself it is the loopback device, by which no other reaches it."""
     monkeypatch.setenv(REACH, """sh -c 'echo "[{{\\"dev\\": \\"to $(tail -n1 "$2" | cut -d" " -f7)\\", """
@@ -122,6 +134,8 @@ def test_one_named_twice_is_asked_the_way_to_another(tmp_path: Path, monkeypatch
     ((ONE, ONE), ["10.0.0.1", "10.0.0.2"], "sh", "each of these contenders is one"),
     ((TWO, ONE), ["10.0.0.1"], "sh", "is 2 processes, and 1 hosts are named"),
     ((TWO, ONE), ["nowhere.invalid", "10.0.0.2"], "sh", "no machine called nowhere.invalid"),
+    ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "srun --nodelist={node}", "cannot be read\nwrite {host} for the machine"),
+    ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "ssh '{host}", "cannot be read"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "no-such-program {host}", "no-such-program cannot be started"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "sh -c 'echo closed >&2; exit 255' {host}", "cannot be raced on: closed"),
     ((TWO, ONE), ["10.0.0.1", "10.0.0.2"], "sh -c 'echo /bin/python9 >&2; exit 3' {host}", "has no /bin/python9")])

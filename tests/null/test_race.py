@@ -79,6 +79,13 @@ def test_a_fault_is_a_result_and_the_others_go_on(tmp_path: Path, fault: str, ki
     assert survivors(tmp_path) == []
 
 
+@pytest.mark.parametrize(("contender", "task"), [("fake:steady", ""), ("fake:forward", " --task infer")])
+def test_what_cannot_be_proven_is_shown_again_by_a_race_of_what_it_can_do(tmp_path: Path, contender: str,
+                                                                         task: str) -> None:
+    (failure,) = api.verify(MODEL, [f"{contender}[fault=crash]"], threads=1, seed=7, store=tmp_path).failures
+    assert failure.command.endswith(f"--threads 1 --seed 7{task}")
+
+
 def test_a_race_that_loses_everyone_in_the_rehearsal_ends_with_their_failures(tmp_path: Path) -> None:
     result = race(tmp_path, "fake[fault=crash]", "fake[fault=crash,step=0.02]", launches=None, certify=False)
     assert [each.kind for each in result.race.failures] == ["crash", "crash"] and not result.race.launches

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -18,6 +19,7 @@ from photofinish.reports import scaling as scaling_report
 from photofinish.runner import idle
 from photofinish.runner import ranks as rank_processes
 from photofinish.runner.launch import TRACED
+from photofinish.runner.process import WorkerFailed
 from photofinish.stats.scaling import scalings
 from photofinish.values import Contender, Progress, Result
 
@@ -135,6 +137,15 @@ def test_a_rank_that_computes_something_else_is_refused(tmp_path: Path) -> None:
     assert failure.kind == "wrong answer" and not result.comparable
 
 
+def test_a_rank_that_has_answered_is_not_said_to_hang() -> None:
+    told = [SimpleNamespace(hello={}, answers=0, listen=lambda reply=reply: reply, log_tail=lambda: "",
+                            checked=lambda do, asked, reply: reply, send=lambda do, asked: None)
+            for reply in (None, {"ok": True})]
+    both = rank_processes.Ranks(2, lambda number: told[number], "")  # type: ignore[arg-type, return-value]
+    with pytest.raises(WorkerFailed, match="rank 0 of 2: no answer within 0 s"):
+        both.ask("warm", 0.0)
+
+
 def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
     def said(store: Path) -> str:
         with pytest.raises(UsageError) as error:
@@ -151,7 +162,8 @@ def wrong_use(*contenders: str, **options: object) -> Callable[[Path], str]:
     (wrong_use("torch:eager+ddp[2,hook=fp32]", ONE), "choose from: fp16, powersgd"),
     (wrong_use("torch:eager+zero[2,hook=fp16]", ONE), "option of torch"),
     (wrong_use(TWO, ONE, batch=7), "2 processes cannot share a batch of 7 equally\nchoose --batch 6, say"),
-    (wrong_use(TWO, ONE, threads=1), "2 processes cannot share 1 threads equally\nchoose --threads 2"),
+    (wrong_use(TWO, ONE, threads=1), "2 processes cannot share 1 thread equally\nchoose --threads 2"),
+    (wrong_use("fake:steady+mean[2,threads=1]", ONE), "2 processes cannot share 1 thread equally\nchoose threads=2"),
     (wrong_use("fake:steady+mean[2,rank=2,fault=crash]", ONE), "there is no rank 2"),
     (wrong_use("tensorflow:graph+mirrored[2,rank=1,fault=crash]", ONE), "it is one process: choose 0"),
     (wrong_use("tensorflow:xla+multiworker[2]", ONE), "multiworker has never been run in mode xla"),

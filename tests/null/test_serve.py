@@ -1,5 +1,6 @@
 """Queries under load on the fake framework, whose service takes a fixed time: queueing theory knows the rest."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,7 @@ def test_who_cannot_keep_up_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("options", "said"), [
     ({"rate": None}, "--rate 20 or --clients 4"), ({"clients": 3}, "--rate 20 or --clients 4"), ({"rate": -1.0}, "-1"),
+    ({"rate": math.nan}, "nan queries or clients are no load"), ({"rate": math.inf}, "inf queries"),
     ({"share": 1.0}, "--share 99%"), ({"confidence": 1.0}, "--confidence 99%")])
 def test_wrong_use_is_told(tmp_path: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,23 @@ def test_those_not_used_for_longest_make_room(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(kept.shutil, "disk_usage", lambda path: type("Usage", (), {"free": -1.5 * size}))
     kept.keep("newest", proven(tmp_path / "newest", text=1000 * "n"), BY, where)
     assert sorted(each.name for each in where.iterdir()) == ["new", "newest"]
+
+
+def test_one_that_was_being_removed_when_somebody_was_killed_is_none(tmp_path: Path,
+                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    where, whole = tmp_path / "kept", shutil.rmtree
+    kept.keep("key", proven(tmp_path / "first"), BY, where)
+    with monkeypatch.context() as killed:
+        killed.setattr(kept.shutil, "rmtree", lambda path, **how: whole(path / REFERENCE / "draw0", **how))
+        killed.setattr(kept, "SHARE", 0.0)
+        kept._make_room(where)
+    assert kept.adopt("key", tmp_path / "other", where) is None
+    half = next(where.iterdir()).rename(where / ".key.1.gone")
+    kept.keep("key", proven(tmp_path / "second"), BY, where)
+    assert half.exists()  # it may be another process that is still at it
+    os.utime(half, (0, 0))
+    kept.keep("key", proven(tmp_path / "third"), BY, where)
+    assert [each.name for each in where.iterdir()] == ["key"]
 
 
 def test_another_contender_and_another_regime_find_it_and_another_proof_does_not(

@@ -26,3 +26,11 @@ def test_the_command_that_shows_a_failure_again_says_all_that_was_asked() -> Non
     assert "--no-certify" not in again.command(case, "torch:eager", seed=7, proven=False)
     yours = again.command(case, "torch:eager", seed=7, proven=True, weights=True, given=True)
     assert yours.endswith("--weights FILE --env torch:eager=PATH --no-certify")
+
+
+def test_it_does_all_that_the_processes_did_that_failed() -> None:
+    """Whoever fails at inference after it was trained may need both for it."""
+    case = Case("resnet18", "digest", "train", 8, (3, 32, 32), threads=2)
+    assert "--task" not in again.command(case, "torch:eager", seed=7, proven=False, tasks=["train"])
+    both = again.command(case, "torch:eager", seed=7, proven=False, tasks=["train", "infer"])
+    assert both.endswith("--task train --task infer")

@@ -16,6 +16,7 @@ from photofinish.runner.process import WorkerFailed
 from photofinish.runner.reference import Reference
 
 STEEP = f"{Path(__file__).parents[1] / 'null' / 'tiny.py'}:tiny_steep"
+NAMES = {"numpy": "numpy float64", **{each: f"{each} float64, confirmed by numpy" for each in ("tensorflow", "torch")}}
 
 
 def course(model: str, batch: int) -> Any:
@@ -47,7 +48,7 @@ def test_what_several_processes_share_is_divided_evenly() -> None:
 def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = Reference(course("digits_cnn", 2), None, (1, 3), seed=7)
     twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
-    monkeypatch.setattr(twice, "_compute", lambda folder, parts: None)
+    monkeypatch.setattr(twice, "_compute", lambda folder, parts: twice.by.update({folder: twice.numpy}))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
 
@@ -74,7 +75,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     of = course("bert_base", 2)
     of.folder, of.weights, of.entries = tmp_path, None, []
     of.listener = lambda progress: told.append(progress.text)
-    found = Reference(of, None, (1,))
+    found = Reference(of, None, (1, 1))
     monkeypatch.setattr(found, "stand_ins", [Entry(each, found.numpy.home) for each in reference.FAST])
 
     def run(entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1, **options: bool) -> None:
@@ -89,11 +90,15 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     monkeypatch.setattr(found, "_certified", lambda entry: True)
     monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    found.folder(0)
+    folder = found.folder(0)
     assert ran[-1] == (who, "prove", "reference")
     assert ran.count(("numpy", "confirm", "numpy")) == 1
-    assert found.name == ("numpy float64" if who == "numpy" else f"{who} float64, confirmed by numpy")
+    assert found.name(folder) == NAMES[who]
     assert said in told or not said
+    apart.update(tensorflow=1e-8, torch=1e-8)
+    assert found.name(found.folder(1)) == NAMES["numpy"] and found.name(folder) == NAMES[who]
+    found.more_free_runs(0)
+    assert ran[-1] == (who, "free_runs", "reference")  # whoever computed the others of that proof
 
 
 def test_a_proof_that_is_sure_to_fill_the_disk_is_refused_before_it_begins(tmp_path: Path,

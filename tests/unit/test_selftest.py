@@ -32,3 +32,15 @@ def test_an_engine_cannot_be_tested_alone(monkeypatch: pytest.MonkeyPatch) -> No
     installed(monkeypatch, "onnxruntime")
     with pytest.raises(UsageError):
         selftest.default_contenders(thorough=False)
+
+
+@pytest.mark.parametrize(("contender", "said"), [
+    ("fake:forward", "lacks task train"), ("fake:steady+mean[2]", "lacks task infer"),
+    ("fake:steady[threads=99]", "99 threads"), ("fake@9.9:steady", "fake@9.9:steady")])
+def test_who_cannot_be_tested_is_told_before_the_first_race(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                            contender: str, said: str) -> None:
+    def race(*asked: object, **options: object) -> None:
+        raise AssertionError("a race has begun")
+    monkeypatch.setattr(selftest.api, "race", race)
+    with pytest.raises(UsageError, match=said):
+        selftest.run(tmp_path, ["fake:steady", contender], make_environments=False)

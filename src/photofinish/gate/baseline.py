@@ -52,7 +52,7 @@ def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "c
     if _VERSION.fullmatch(text):
         return _each(text, contenders, device, lambda each: _other(_versioned(each, text), each)), []
     try:
-        other = environments.checked(text, device)
+        other = _plain(environments.checked(text, device))
     except UsageError as error:
         contender = any(mark in text for mark in "@:[+")  # else it may have been meant as anything
         raise UsageError(f"--baseline {text}: {error.message}", (contender and error.hint) or FORMS) from error

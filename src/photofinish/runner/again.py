@@ -1,22 +1,25 @@
 """The command that shows a failure again: the race of one contender, against itself."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from photofinish import models
 from photofinish.values import SERVE, Case
 
 
-def command(case: Case, contender: str, seed: int, proven: bool, weights: bool = False, given: bool = False) -> str:
+def command(case: Case, contender: str, seed: int, proven: bool, weights: bool = False, given: bool = False,
+            tasks: Sequence[str] = ()) -> str:
     """`proven` says whether the contender failed after its proof, which then need not be repeated; `weights` and
-    `given` whether its weights and its environment were the user's own, whose paths a result does not keep."""
+    `given` whether its weights and its environment were the user's own, whose paths a result does not keep; `tasks`
+    are those that it did in its processes, where that of the case is not all."""
     words = ["photofinish", "serve" if case.task == SERVE else "race", case.model, "--contenders",
-             contender if case.task == SERVE else f"{contender},{contender}", *_options(case, seed)]
+             contender if case.task == SERVE else f"{contender},{contender}",
+             *_options(case, seed, tasks or (case.task,))]
     yours = ["--weights", "FILE"] * weights + ["--env", f"{contender}=PATH"] * given
     return shlex.join(words + yours + ["--no-certify"] * proven)
 
 
-def _options(case: Case, seed: int) -> Iterator[str]:
+def _options(case: Case, seed: int, tasks: Sequence[str]) -> Iterator[str]:
     yield from ("--batch", str(case.batch))
     if case.shape:
         yield from ("--input", "x".join(map(str, case.shape)))
@@ -31,8 +34,9 @@ def _options(case: Case, seed: int) -> Iterator[str]:
         yield from ("--optimizer", case.optimizer["kind"])
     if case.load is not None:
         yield from ("--rate", f"{case.load.rate:g}") if case.load.rate else ("--clients", str(case.load.clients))
-    elif case.task != "train":
-        yield from ("--task", case.task)
+    elif tuple(tasks) != ("train",):
+        for each in tasks:
+            yield from ("--task", each)
     if case.training is not None:
         yield from ("--data", case.training.data, "--epochs", str(case.training.epochs))
         if case.training.target is not None:

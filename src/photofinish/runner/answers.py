@@ -5,8 +5,10 @@ That what was computed is right is the certificate's business.
 """
 
 from collections.abc import Callable, Mapping
-from math import isfinite
+from sys import float_info
 from typing import Any, NamedTuple
+
+from photofinish.values.profile import PLACES
 
 
 class Form(NamedTuple):
@@ -17,7 +19,7 @@ class Form(NamedTuple):
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def _whole(value: Any) -> bool:
@@ -37,6 +39,17 @@ def _object(**forms: Form) -> Form:
     parts = ", ".join(f"{name} ({each.words})" for name, each in forms.items())
     return Form(f"an object with {parts}" if parts else "an object", lambda value: isinstance(value, dict) and all(
         name in value and each.fits(value[name]) for name, each in forms.items()))
+
+
+def _value(**forms: Form) -> Form:
+    """An object that becomes one of ours, which has room for nothing else."""
+    whole = _object(**forms)
+    return Form(f"{whole.words} and no more", lambda value: whole.fits(value) and value.keys() <= forms.keys())
+
+
+def _each(form: Form) -> Form:
+    return Form(f"an object whose values are {form.words}",
+                lambda value: isinstance(value, dict) and all(map(form.fits, value.values())))
 
 
 def _or_unsupported(form: Form) -> Form:
@@ -63,19 +76,20 @@ LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
 BLOCK = {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
          "resume": STEP, "loss": _optional(NUMBER)}
-SOMETIMES = {"held": _object(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
+SOMETIMES = {"held": _value(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
     "build": {"seconds": AMOUNT, "differences": _list(_list(TEXT, 3))},
     "weights": {"seconds": AMOUNT, "transfer": AMOUNT},
     "warm": {"series": _list(STEP, 1)},
     "block": BLOCK,
-    "trace": {"steps": _optional(_list(_object(begin=NUMBER, end=NUMBER, sent=_list(_list(NUMBER, 3)),
-                                               exposed=_list(_list(NUMBER, 2)))))},
+    "trace": {"steps": _optional(_list(_value(begin=NUMBER, end=NUMBER, sent=_list(_list(NUMBER, 3)),
+                                              exposed=_list(_list(NUMBER, 2)))))},
     "profile": {"seconds": _list(STEP), "cpu": AMOUNT, "system": AMOUNT, "faults": COUNT, "waits": COUNT,
                 "preempted": COUNT, "profiler": TEXT, "hidden": _list(TEXT),
-                "profiled": _list(_object(seconds=STEP, where=OBJECT, kernels=COUNT, unplaced=OBJECT,
-                                          fused=_optional(COUNT), events=_optional(OBJECT)))},
+                "profiled": _list(_value(seconds=STEP, where=_value(**dict.fromkeys(PLACES, AMOUNT)), kernels=COUNT,
+                                         unplaced=_each(AMOUNT), fused=_optional(COUNT),
+                                         events=_optional(_each(COUNT))))},
     "serve": {**BLOCK, "service": _list(STEP)},
     "resize": {"sizes": _list(_object(seconds=_list(STEP, 1), compilations=_optional(COUNT)))},
     "data": {"seconds": AMOUNT},

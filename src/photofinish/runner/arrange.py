@@ -171,8 +171,10 @@ def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
                                  f"choose --batch {max(slices, case.batch - case.batch % slices)}, say")
             threads = entry.contender.threads(case.threads)
             if threads % world:
-                raise UsageError(f"{entry.name}: {many} cannot share {threads} threads equally",
-                                 f"choose --threads {max(world, threads - threads % world)}"
+                option = "threads=" if "threads" in dict(entry.contender.options) else "--threads "
+                raise UsageError(f"{entry.name}: {many} cannot share {threads} "
+                                 f"thread{'' if threads == 1 else 's'} equally",
+                                 f"choose {option}{max(world, threads - threads % world)}"
                                  if world <= len(usable_cores()) else f"choose fewer than {many}")
             if entry.home.driver:
                 raise UsageError(f"{entry.name}: {entry.contender.strategy} has never been run in version "

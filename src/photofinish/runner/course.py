@@ -187,7 +187,6 @@ class Course:
     folder: Path
     record: Recorder
     seed: int
-    command: str = ""
     patience: Patience = field(default_factory=Patience)
     listener: Callable[[Progress], None] = lambda progress: None
     out: set[str] = field(default_factory=set)  # contenders that failed: their failure is their result
@@ -338,7 +337,8 @@ class Course:
         self.out.add(entry.name)
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           again.command(self.case, entry.name, self.seed, proven=launch > 0,
-                                        weights=self.weights is not None, given=entry.home.origin == GIVEN))
+                                        weights=self.weights is not None, given=entry.home.origin == GIVEN,
+                                        tasks=[each for each in self.tasks if each in entry.tasks] or entry.tasks[:1]))
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.values import Contender
 
 WORTH = 60.0  # seconds that computing one took: what takes less is computed again
+STALE = 24 * 3600.0  # seconds after which nobody is still writing or removing what is half there
 SHARE = 0.2  # of what the disk has free: together they take no more
 TOLD = "kept.json"
 CHUNK = 2**20
@@ -64,7 +66,7 @@ def adopt(name: str, folder: Path, where: Path) -> Found | None:
     try:
         found = Found(**json.loads((kept / TOLD).read_text()))
         shutil.copytree(kept / proof.REFERENCE, folder / proof.REFERENCE, copy_function=_share)
-        (kept / TOLD).touch()
+        os.utime(kept / TOLD)
     except (OSError, ValueError, TypeError):
         shutil.rmtree(folder / proof.REFERENCE, ignore_errors=True)
         return None
@@ -81,21 +83,32 @@ def keep(name: str, folder: Path, found: Found, where: Path) -> None:
             return
         shutil.copytree(folder / proof.REFERENCE, draft / proof.REFERENCE, copy_function=_share)
         (draft / TOLD).write_text(json.dumps(asdict(found)))
-        shutil.rmtree(where / name, ignore_errors=True)
+        _remove(where / name)
         draft.replace(where / name)
         _make_room(where)
     shutil.rmtree(draft, ignore_errors=True)
 
 
 def _make_room(where: Path) -> None:
-    used = {path.parent: path.stat().st_mtime for path in where.glob(f"*/{TOLD}")}
+    for half in where.glob(".*"):
+        if time.time() - half.stat().st_mtime > STALE:
+            shutil.rmtree(half, ignore_errors=True)
+    used = {path.parent: path.stat().st_mtime for path in where.glob(f"[!.]*/{TOLD}")}
     sizes = {each: sum(path.stat().st_size for path in each.rglob("*") if path.is_file()) for each in used}
     room = SHARE * (shutil.disk_usage(where).free + sum(sizes.values()))
     for oldest in sorted(used, key=lambda each: used[each]):
         if sum(sizes.values()) <= room:
             return
-        shutil.rmtree(oldest, ignore_errors=True)
+        _remove(oldest)
         del sizes[oldest]
+
+
+def _remove(kept: Path) -> None:
+    """All at once for whoever looks for it: half a reference would pass for a whole one."""
+    gone = kept.with_name(f".{kept.name}.{os.getpid()}.gone")
+    with suppress(FileNotFoundError):
+        kept.replace(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _share(source: str, target: str) -> None:

@@ -18,7 +18,7 @@ from photofinish.measure.engine import RESIZED
 from photofinish.optimizers import Optimizer
 from photofinish.runner import limit
 from photofinish.runner.allocator import GIVE_BACK
-from photofinish.runner.arrange import open_course
+from photofinish.runner.arrange import check_links, open_course
 from photofinish.runner.course import STEP_OF, Course, Entry
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Meet
@@ -63,6 +63,7 @@ def meet_at_the_smallest(meet: Meet, tasks: Sequence[str], case: Case, graph: Gr
     """Those that can race at the smallest of their largest batches, and that case. Raises UsageError if that leaves
     nobody to race with."""
     cases = {task: replace(case, task=task) for task in tasks}
+    check_links(meet.entries, cases.values())
     with open_course(meet.store, cases, graph, optimizer, meet.entries, lambda task, kind, *records: None, meet.seed,
                      meet.listener, meet.timeout, weights) as course:
         found = Search(course, meet.store, size).run()
@@ -140,7 +141,8 @@ class Search:
         return Trial(batch, True, reply["memory"], device and device["peak"], time.monotonic() - begin, held=how)
 
     def _say(self, entry: Entry, task: str, trials: tuple[Trial, ...], batch: int) -> None:
-        known = f", {largest.largest(trials)} fits" if trials else ""
+        fits = largest.largest(trials)
+        known = f", {fits} fits" if fits else ""
         self.course.listener(Progress("launch", f"largest batch of {entry.name}: trying {batch}{known}", entry.name,
                                       task, len(trials), largest.MOST_TRIALS))
 

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from photofinish.environments.switches import is_switch
 from photofinish.errors import UsageError
 from photofinish.frameworks._ranks.meeting import HOST
+from photofinish.runner.allocator import KEEP
 from photofinish.worker import GUARD
 
 REACH = "PHOTOFINISH_REACH"
@@ -34,8 +36,10 @@ class Machine:
 
     def started(self, command: Sequence[str], variables: Mapping[str, str], script: Path
                 ) -> tuple[list[str], dict[str, str]]:
-        """What starts that command there, with those of the variables that this process has not itself."""
-        own = {name: value for name, value in variables.items() if os.environ.get(name) != value}
+        """What starts that command there, with those of the variables that this process has not itself, and those that
+        frameworks and glibc obey: they hold on every machine as on this one."""
+        own = {name: value for name, value in variables.items()
+               if os.environ.get(name) != value or is_switch(name) or name in KEEP}
         own.update({HOST: self.address, "GLOO_SOCKET_IFNAME": self.device, GUARD: "1"})
         given = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(own.items()))
         script.write_text(f"cd {shlex.quote(str(script.parent))} && exec env {given} {shlex.join(command)}\n")
@@ -84,8 +88,14 @@ def _looked(name: str, script: Path) -> tuple[str, str]:
 
 
 def _reached(name: str, script: Path) -> list[str]:
-    return [*(word.format(host=name) for word in shlex.split(os.environ.get(REACH, SSH))), "sh",
-            shlex.quote(str(script))]
+    """Raises UsageError."""
+    told = os.environ.get(REACH) or SSH
+    try:
+        words = [word.format(host=name) for word in shlex.split(told)]
+    except (LookupError, ValueError):
+        raise UsageError(f"{REACH}={told} cannot be read", "write {host} for the machine, nothing else in braces, and "
+                         f"close what is quoted: {REACH}='ssh {{host}}'") from None
+    return [*words, "sh", shlex.quote(str(script))]
 
 
 def _address(name: str) -> str:

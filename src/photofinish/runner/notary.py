@@ -115,7 +115,7 @@ class Notary:
         parts, (sent, _) = entry.parts, entry.compressed or ("", None)
         others = [sent_in(sent)] if sent in FORMATS else moved(form)
         try:
-            earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name,
+            earned = [certificate.judge(folder, label_of(label, rank), entry.name, self.reference.name(folder),
                                         self._versions(entry), form, others, sent) for rank in range(entry.processes)]
             return replicas.together(earned, parts, self.reference.of_each if parts > 1 else ())
         except UNREADABLE as error:

@@ -85,7 +85,8 @@ class Ranks:
         begin = time.monotonic()
         deadline = begin + timeout
         idleness: idle.Idleness | None = None
-        while waiting := [number for number in range(self.world) if number not in found and number not in failed]:
+        waiting = list(range(self.world))
+        while waiting:
             for number in waiting:
                 try:
                     reply = self.ranks[number].listen()
@@ -94,13 +95,13 @@ class Ranks:
                 except WorkerFailed as error:
                     deadline = min(deadline, time.monotonic() + GRACE) if not failed else deadline
                     failed[number] = error
-            silent = [number for number in waiting if number not in found and number not in failed]
+            waiting = [number for number in waiting if number not in found and number not in failed]
             left = deadline - time.monotonic()
-            if silent and left <= 0:
+            if waiting and left <= 0:
                 self._parted = True
                 break
-            if silent and not select.select([self.ranks[each].answers for each in silent], [], [],
-                                            min(left, LOOK))[0]:
+            if waiting and not select.select([self.ranks[each].answers for each in waiting], [], [],
+                                             min(left, LOOK))[0]:
                 if do not in TIMED:
                     self._sign_of_life()
                 if self.seen and time.monotonic() - begin > idle.BEGIN:

@@ -57,18 +57,14 @@ class Reference:
         self.stand_ins = self._stand_ins()
         self.of_each = of_each_part(course.graph)
         self.prepared: set[Path] = set()
+        self.by: dict[Path, Entry] = {}  # who computed the reference of a proof: on another seed it may be another
         self.failure: WorkerFailed | None = None  # of NumPy: once is enough
         self.widened: set[Path] = set()
 
-    @property
-    def fast(self) -> Entry | None:
-        """Who stands in for NumPy, or would if NumPy bears it out."""
-        return self.stand_ins[0] if self.stand_ins else None
-
-    @property
-    def name(self) -> str:
-        """What certificates say of it."""
-        return f"{self.fast.contender.framework} float64, confirmed by numpy" if self.fast else "numpy float64"
+    def name(self, folder: Path) -> str:
+        """What certificates say of the reference of that proof."""
+        by = self.by[folder]
+        return "numpy float64" if by == self.numpy else f"{by.contender.framework} float64, confirmed by numpy"
 
     @property
     def forward_only(self) -> bool:
@@ -122,6 +118,7 @@ class Reference:
             return False
         names = [each.name for each in self.stand_ins]
         self.stand_ins = self.stand_ins[names.index(found.by):] if found.by in names else []
+        self.by[folder] = {each.name: each for each in self._stand_ins()}.get(found.by, self.numpy)
         if found.widened:
             self.widened.add(folder)
         self._say(f"the reference is that of an earlier proof, computed by {found.by}")
@@ -130,8 +127,8 @@ class Reference:
     def _keep(self, folder: Path, parts: int) -> None:
         where = kept.root()
         if where is not None:
-            by = (self.fast or self.numpy).name
-            kept.keep(self._key(folder, parts), folder, kept.Found(by, folder in self.widened), where)
+            found = kept.Found(self.by[folder].name, folder in self.widened)
+            kept.keep(self._key(folder, parts), folder, found, where)
 
     def _key(self, folder: Path, parts: int) -> str:
         able = [(each.contender, each.home.version) for each in (self.numpy, *self._stand_ins())]
@@ -155,19 +152,21 @@ class Reference:
                 if self._certified(fast) and self._believed(fast, folder, parts):
                     self._say(f"computing the reference with {framework} in float64")
                     self._run(fast, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+                    self.by[folder] = fast
                     return
             except WorkerFailed as error:
                 self._say(f"{framework} is no reference here ({error.message})")
             del self.stand_ins[0]
         self._say("computing the float64 reference")
         self._run(self.numpy, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+        self.by[folder] = self.numpy
 
     def more_free_runs(self, seed: int, world: int = 1) -> None:
         """The free runs of all its draws are in the folder of the proof, which `folder` has prepared."""
         folder = self.folder(seed, world=world)
         if folder not in self.widened:
             self._say("more free runs of the reference: ten steps amplify rounding here")
-            self._run(self.fast or self.numpy, folder, proof.REFERENCE, "free_runs", self.parts(world))
+            self._run(self.by[folder], folder, proof.REFERENCE, "free_runs", self.parts(world))
             self.widened.add(folder)
             self._keep(folder, self.parts(world))
 
@@ -177,7 +176,7 @@ class Reference:
         folder = self.folder(seed, world=world)
         if not (folder / sent_in(form) / "about.json").exists():
             self._say(f"the reference sends gradients in {form}")
-            with self._loaded(self.fast or self.numpy) as worker, self.course.proving(folder, sent_in(form)):
+            with self._loaded(self.by[folder]) as worker, self.course.proving(folder, sent_in(form)):
                 worker.ask("prove", self.course.patience.prove, folder=str(folder), label=sent_in(form), parts=world,
                            sent=form)
 
@@ -248,7 +247,7 @@ class Reference:
 
     def _round(self, folder: Path, form: Format) -> None:
         """The reference's draws with what it computes with rounded to that format. Raises WorkerFailed."""
-        with self._loaded(self.fast or self.numpy) as worker:
+        with self._loaded(self.by[folder]) as worker:
             for draw, label in enumerate(moved(form), 1):
                 self._say(f"the reference rounds to {form.name}: draw {draw} of {EXACT_DRAWS}")
                 forward_only = self.forward_only or form.equal

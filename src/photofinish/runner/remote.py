@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from photofinish.runner.process import Worker, WorkerFailed
 Ask = Callable[..., dict[str, Any]]  # a request and its arguments to the answer
 PROOFS: dict[str, Callable[..., Any]] = {
     "prove": proof.run, "confirm": proof.confirm, "free_runs": proof.free_runs}
+
+# What arrays raise that are missing, cut short, called or shaped otherwise than was asked for.
+SENSELESS = (OSError, LookupError, ValueError, TypeError, EOFError, BadZipFile)
 
 
 class Remote(Contestant):
@@ -123,9 +127,16 @@ def probe(worker: Worker, patience: float, facts: dict[str, Any], folder: Path) 
 
 @contextmanager
 def _driven(worker: Worker, patience: float, facts: dict[str, Any], within: Path) -> Iterator[Remote]:
-    """Its files lie in the scratch folder of the race, which is removed even if this process is killed."""
+    """Its files lie in the scratch folder of the race, which is removed even if this process is killed. Raises
+    WorkerFailed for what it left out of them, or should not have put there."""
     def ask(do: str, **arguments: Any) -> dict[str, Any]:
         return worker.ask(do, patience, **arguments)
 
     with TemporaryDirectory(prefix="driven-", dir=within) as folder:
-        yield Remote(ask, Path(folder), facts)
+        try:
+            yield Remote(ask, Path(folder), facts)
+        except BrokenPipeError:  # of who is told of signs of life
+            raise
+        except SENSELESS as error:
+            raise WorkerFailed("protocol", f"left arrays that cannot be used: {type(error).__name__}: {error}",
+                               worker.log_tail()) from error

@@ -4,6 +4,8 @@ In each round all contenders take their turn with the same arrivals, drawn for t
 claim about the tail of the latencies is decided for all, which the claim's confidence pays for (`stats.serving`).
 """
 
+import math
+
 import numpy as np
 
 from photofinish.errors import UsageError
@@ -26,7 +28,7 @@ def make_load(rate: float | None, clients: int | None, latency: float | None, sh
     many as the claim needs where ALLOWED of them come late. Raises UsageError."""
     if (rate is None) == (clients is None):
         raise UsageError("a load is either a rate or a number of clients", "write --rate 20 or --clients 4")
-    if (rate is not None and rate <= 0) or (clients is not None and clients < 1):
+    if (rate is not None and not 0 < rate < math.inf) or (clients is not None and clients < 1):
         raise UsageError(f"{clients if rate is None else rate} queries or clients are no load", "write --rate 20")
     for name, value in (("share", share), ("confidence", confidence)):
         if not 0 < value < 1:

@@ -31,6 +31,8 @@ class Sweep:
         for name, session in self.sessions.items():
             session.prepare(rehearsals[name])
         begin, longest = time.monotonic(), 0.0
+        for session in self.sessions.values():
+            session.begin = begin  # from which it tells what is left
         for number in count(1):
             live = [name for name in self._order(number) if self.sessions[name].course.contested]
             left = self.budget - (time.monotonic() - begin)
