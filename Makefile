@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-BUDGET ?= 8m
+BUDGET ?= 5m
 PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11 python3.10 python; do \
 	$$each -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& { echo $$each; break; }; done)

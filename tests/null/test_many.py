@@ -96,17 +96,30 @@ def test_nobody_is_left_behind_where_all_are_to_be_timed(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(("budget", "launches", "warned"), [(0.0, None, True), (100.0, None, False), (0.0, 2, False)])
 def test_a_budget_too_small_for_two_launches_is_said_to_be(monkeypatch: pytest.MonkeyPatch, budget: float,
                                                            launches: int | None, warned: bool) -> None:
-    told: list[str] = []
+    told = two_launches(monkeypatch, budget, launches)
+    assert [each.text for each in told if "overrun" in each.text] == (
+        ["launch 2; fewer than 2 tell nothing, so the budget is overrun by about 1 s"] if warned else [])
+
+
+def test_a_proof_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
+    told = two_launches(monkeypatch, 100.0, None, lambda: now.append(now.pop() + 3600.0))
+    assert told[0].seconds_left == 100.0
+
+
+def two_launches(monkeypatch: pytest.MonkeyPatch, budget: float, launches: int | None,
+                 rehearse: Callable[[], None] = lambda: None) -> list[Progress]:
+    told: list[Progress] = []
     monkeypatch.setattr(Session, "_pilot", lambda session: plan.Plan(2, 3, "", seconds=2.0))
     monkeypatch.setattr(Session, "_next_plan", lambda session: plan.Plan(0, 3, ""))
     monkeypatch.setattr(session, "LaunchRun", lambda course, number, rounds: SimpleNamespace(
         run=lambda: Launch(number, 0, (), (), 1.0)))
     course: Any = SimpleNamespace(contested=True, entries=[], live=[], facts={}, room=None, peaks={}, anchor="",
-                                  listener=lambda event: told.append(event.text))
+                                  listener=told.append)
     nothing: Any = None
-    Session(course, nothing, {}, budget, 0.01, launches).run(lambda: None)
-    assert [text for text in told if "overrun" in text] == (
-        ["launch 2; fewer than 2 tell nothing, so the budget is overrun by about 1 s"] if warned else [])
+    Session(course, nothing, {}, budget, 0.01, launches).run(rehearse)
+    return told
 
 
 def test_a_certificate_is_used_again_unless_another_is_asked_for(store: Path) -> None:

@@ -44,7 +44,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
 
     `batch` "max" is the smallest of the contenders' largest batches under `memory_limit` (see `largest_batch`);
     `shape` is channels first without the batch; `weights` a file of the user's own (drawn otherwise);
-    `budget` in seconds for everything after set-up;
+    `budget` in seconds for the launches, of which there are two in any case;
     `precision` the half-width of the ratio's interval to aim at; `margin` what counts as equivalent;
     `memory` the bytes that the contenders of a launch may hold together (half of the machine's otherwise): a larger
     field races in groups that share an anchor; `time_all` to time also those to the end that are more than 10 times

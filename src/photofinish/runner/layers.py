@@ -1,7 +1,6 @@
 """A race whose processes, once the model has been timed, look into a few of its steps, and time each of its distinct
 layers too, by the same rounds."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
@@ -37,7 +36,7 @@ class LayerSession(Session):
 
     def run(self, rehearse: Callable[[], None]) -> None:
         self.prepare(rehearse)
-        self.begin, longest = time.monotonic(), 0.0
+        longest = 0.0
         for number in count(1):
             if not self.course.contested or not plan.another(
                     number, self.launches, LAUNCHES, self._left(), longest):

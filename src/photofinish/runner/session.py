@@ -26,9 +26,10 @@ def judged(race: Race) -> Result:
 
 
 class Session:
-    """Runs the races of one course (one per task) and judges them from the store. With `time_all`, contenders that are
-    far behind after the pilot are timed to the end as well; with `metered`, energy is measured where it can be; with
-    `profiled`, each launch ends with a look into some steps."""
+    """Runs the races of one course (one per task) and judges them from the store. The `budget` is for the launches, not
+    for what comes before them: else a long proof would leave two, and the next race, which knows it, another verdict.
+    With `time_all`, contenders that are far behind after the pilot are timed to the end as well; with `metered`, energy
+    is measured where it can be; with `profiled`, each launch ends with a look into some steps."""
 
     def __init__(self, course: Course, store: Store, races: dict[str, Race], budget: float, precision: float,
                  launches: int | None = None, time_all: bool = False, metered: bool = False,
@@ -43,7 +44,7 @@ class Session:
         self.metered = metered
         self.profiled = profiled
         self.broken: set[tuple[str, str]] = set()  # (contender, part) that failed, and is not tried again
-        self.begin = time.monotonic()
+        self.begin = time.monotonic()  # of what the budget is for, once the rehearsal is over
 
     def run(self, rehearse: Callable[[], None]) -> None:
         """Raises whatever interrupts it; what was measured is saved by then."""
@@ -78,6 +79,7 @@ class Session:
             self._meter()
         rehearse()
         self._keep_facts()
+        self.begin = time.monotonic()
 
     def launch(self, number: int, rounds: int) -> Launch:
         if not self.profiled:
