@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -15,6 +16,7 @@ import pytest
 import tomllib
 from benchmarks.study_kills import cells, killed, sessions
 
+from conftest import Run
 from photofinish import api, models, study, study_run
 from photofinish.errors import UsageError
 from photofinish.render import markdown
@@ -65,6 +67,18 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "mine.toml"
     path.write_text(FILE)
     return path
+
+
+def test_who_would_add_to_another_machines_races_is_warned(file: Path, tmp_path: Path, command: Callable[..., Run],
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the races that are asked for are none of those."""
+    asked = ("study", "run", str(file), "--store", str(tmp_path / "store"), "--no-env", "--only")
+    assert command(*asked, "batch 8,", "--quiet").err == ""
+    assert "another machine" not in command(*asked, "batch 16,", "--dry-run").out
+    monkeypatch.setattr("photofinish.reports.provenance.facts", lambda: {"cpu": "another"})
+    for only in ("batch 16,", "inference"):
+        assert "(1 on " in command(*asked, only, "--dry-run").out
+    assert "another machine" not in command(*asked, "batch 8,", "--dry-run").out  # nothing is left to add
 
 
 def test_a_grid_is_planned_with_its_exceptions(file: Path) -> None:

@@ -90,13 +90,13 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     asked = study_run.narrowed(found, only)
     known = study_run.outcome(found, store)
     due = study_run.due_today(asked, known)
+    others = provenance.of_others([result for each in known for result in each.results]) if due else ""
     if dry_run:
         known = [each for each in known if each.planned in asked.races]
-        present.documents([report.plan(asked, known, due)], chosen,
+        present.documents([report.plan(asked, known, due, others)], chosen,
                           as_json=lambda: json.dumps(report.as_json(asked, known), indent=2))
         return 0
-    others = provenance.of_others([result for each in known for result in each.results])
-    if others and due:
+    if others:
         click.echo(f"Warning: {others}", err=True)
     interrupted = False
     with output.watching(quiet) as listener:

@@ -60,9 +60,10 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
 
 
-def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | None = None) -> Document:
-    """What would be run, what is left out and why, and how long it would take. `today` are those that may be run on
-    this date, None: all that are due."""
+def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | None = None,
+         warning: str = "") -> Document:
+    """What would be run, what is left out and why, how long it would take, and a warning to whoever runs it. `today`
+    are those that may be run on this date, None: all that are due."""
     due = [each.planned for each in races if each.due and (today is None or each.planned in today)]
     later = [each.planned for each in races if each.due and each.planned not in due]
     skipped = [each for each in races if each.planned.skip and each.reason]
@@ -71,8 +72,7 @@ def plan(study: Study, races: Sequence[Settled], today: Sequence[PlannedRace] | 
         ("left out", len(skipped)), ("to run", len(due)), *[("on another date", len(later))][:len(later)]))]
     if due:
         told.append(_budgets(due))
-        if others := provenance.of_others(_results(races)):
-            told.append(Note((others,), "warning"))
+        told += [Note((warning,), "warning")] if warning else []
     columns = (Column("Group"), Column("Race"), Column("Contenders"), Column("State"))
     rows = tuple((each.planned.group, each.planned.title, ", ".join(each.planned.contenders),
                   "on another date" if each.planned in later else
