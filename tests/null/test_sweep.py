@@ -42,6 +42,13 @@ def found(store: Path) -> Sweep:
     return sweep(store, EARLY, STEEP, latency=0.2)
 
 
+def test_models_side_by_side_may_have_a_word_in_common(tmp_path: Path) -> None:
+    """Its last one names their races, unless that would be one name for both."""
+    found = api.side_by_side({"my net": MODEL, "your net": MODEL}, ["fake"], launches=1, batch=2, certify=False,
+                             store=tmp_path)
+    assert len({each.race.id for each in found}) == 2
+
+
 def test_what_one_of_the_races_cannot_be_is_told_before_any_is_stored(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot share a batch of 9"):
         sweep(tmp_path, "fake:steady+mean[2]", EARLY, task="train", batches=(8, 9), threads=2)

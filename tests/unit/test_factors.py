@@ -185,6 +185,7 @@ def test_a_contender_at_its_best_is_left_as_it_is() -> None:
     ([PLAIN, CHANGED, "fake"], ["step=1,2"], "one contender"),
     ([PLAIN], ["step=1"], "two levels"), ([PLAIN], ["step=1,1"], "the same"), ([PLAIN], ["stpe=1,2"], "step"),
     (["torch:eager"], ["layout=contiguous,chanels_last"], "channels_last"), ([PLAIN], ["batch=8,big"], "whole number"),
+    ([PLAIN], ["batch=8,08"], "both levels are the same"),
     (["fake:steady", "fake:steady[step=1]"], ["step=1,2"], "both contenders stand as fake:steady[step=1]"),
     ([PLAIN], ["step=1,2", "step=2,3"], "twice"), ([PLAIN], ["step=2,3"], "neither 2 nor 3"),
     (["fake"], [f"{name}=1,2" for name in ("step", "sample", "noise", "launch", "compile", "memory", "item", "fits",

@@ -119,8 +119,10 @@ def _in_turns(meet: Meet, parts: Mapping[str, Part], task: str, budget: float, l
     room = default_room() if memory is None else memory
     with ExitStack() as courses:
         sessions: dict[str, Session] = {}
-        for name, part in parts.items():
-            races = meet.begin({task: replace(part.case, task=task)}, f"-{name.rpartition(' ')[2]}")
+        last = [name.rpartition(" ")[2] for name in parts]
+        tails = last if len(set(last)) == len(last) else [str(number) for number in range(1, len(last) + 1)]
+        for tail, (name, part) in zip(tails, parts.items()):
+            races = meet.begin({task: replace(part.case, task=task)}, f"-{tail}")
             course = courses.enter_context(meet.course(races, part.graph, part.optimizer, part.weights, room, name))
             sessions[name] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
         first = next(iter(sessions.values()))

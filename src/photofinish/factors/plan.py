@@ -65,11 +65,14 @@ def factor(text: str) -> Factor:
     match = _FACTOR.fullmatch(text.strip())
     if not match:
         raise UsageError(f"{text!r} is not a factor with two levels", FORM)
-    if match["low"] == match["high"]:
+    name, *levels = match.groups()
+    if name == BATCH:
+        if not all(each.isdecimal() and int(each) for each in levels):
+            raise UsageError(f"{text}: a batch is a whole number from 1", "write --factor batch=8,32")
+        levels = [str(int(each)) for each in levels]  # 08 is 8
+    if levels[0] == levels[1]:
         raise UsageError(f"{text}: both levels are the same", FORM)
-    if match["name"] == BATCH and not all(each.isdecimal() and int(each) for each in (match["low"], match["high"])):
-        raise UsageError(f"{text}: a batch is a whole number from 1", "write --factor batch=8,32")
-    return Factor(*match.groups())
+    return Factor(name, *levels)
 
 
 def experiments(names: Sequence[str], asked: Sequence[str], batch: int, device: str = "cpu",
