@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from photofinish import api
@@ -50,7 +51,27 @@ def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkey
     twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
     monkeypatch.setattr(twice, "_compute", lambda folder, parts: twice.by.update({folder: twice.numpy}))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
+    monkeypatch.setattr(reference, "_learnt_by_heart", lambda folder: False)
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
+
+
+@pytest.mark.parametrize(("losses", "model", "pace"), [
+    ((2.3, 0.6), "digits_cnn", 0), ((2.3, 0.4), "digits_cnn", 1), ((0.3, 0.01), "ncf_ml_1m", 0)])
+def test_a_second_trial_learns_nothing_by_heart(losses: tuple[float, ...], model: str, pace: int, tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a cross entropy near zero little is left but rounding. Other losses may be as small as they like."""
+    twice = Reference(course(model, 2), None, (1, 3))
+    twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
+
+    def compute(folder: Path, parts: int) -> None:
+        (folder / "reference/draw0").mkdir(parents=True)
+        (folder / "reference/about.json").write_text("{}")
+        for each in ("sgd", "adam"):
+            np.savez(folder / f"reference/draw0/{each}-free.npz", loss=np.array(losses))
+        twice.by[folder] = twice.numpy
+
+    monkeypatch.setattr(twice, "_compute", compute)
+    assert [Plan.read(twice.folder(seed)).optimizers for seed in (0, 1)] == [reference.PACES[0], reference.PACES[pace]]
 
 
 def test_where_the_usual_steps_run_away_shorter_ones_are_compared(tmp_path: Path) -> None:
@@ -90,6 +111,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     monkeypatch.setattr(found, "_certified", lambda entry: True)
     monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
+    monkeypatch.setattr(reference, "_learnt_by_heart", lambda folder: False)
     folder = found.folder(0)
     assert ran[-1] == (who, "prove", "reference")
     assert ran.count(("numpy", "confirm", "numpy")) == 1

@@ -14,12 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from photofinish import environments, models
 from photofinish.environments.make import told
 from photofinish.errors import UsageError
 from photofinish.graph import Graph, ModelError
+from photofinish.layers import SoftmaxCrossEntropy
 from photofinish.measure import proof
+from photofinish.measure.proof import REFERENCE, Plan, kind, load, was_forward_only
 from photofinish.measure.split import of_each_part
+from photofinish.optimizers import Optimizer
 from photofinish.referee import certificate
 from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
@@ -34,9 +39,13 @@ from photofinish.values import Contender, Progress
 NUMPY = Contender("numpy", "reference")
 FAST = (Contender("tensorflow", "graph"), Contender("torch", "eager"))
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
+Paces = Sequence[tuple[Optimizer, ...]]
 # Where ten steps as long as proofs usually take lead nowhere (a deep model without normalisation), shorter ones do.
-PACES = [tuple(replace(each, learning_rate=each.learning_rate * pace) for each in proof.OPTIMIZERS)
+PACES: Paces = [tuple(replace(each, learning_rate=each.learning_rate * pace) for each in proof.OPTIMIZERS)
          for pace in (1.0, 0.1, 0.01)]
+# Nats of a cross entropy. Below, little is left of 1 - p of the label but what the sum of a softmax lost: terms that
+# are small beside the largest vanish where they are added to it one after another, 4e-6 of a thousand classes.
+BY_HEART = 0.5
 EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 # At least: each parameter once in float32, and in float64 with one slot and with two before two steps each.
 KEPT = 4 + 2 * 8 * (2 + 3)
@@ -83,8 +92,9 @@ class Reference:
         if self.failure is not None:
             raise self.failure
         if folder not in self.prepared:
+            again = seed != self.seed and _learnt_by_heart(self.folder(self.seed, form, world))
             try:
-                self._prepare(folder, seed, form, batch, parts)
+                self._prepare(folder, seed, form, batch, parts, PACES[again:])
             except WorkerFailed as error:
                 self.failure = WorkerFailed(error.kind, f"of the referee's reference, not of this contender: "
                                                         f"{error.message}", error.log)
@@ -92,17 +102,17 @@ class Reference:
             self.prepared.add(folder)
         return folder
 
-    def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int) -> None:
+    def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int, paces: Paces) -> None:
         self._check_room()
         own, exact = (self.draws[seed - self.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
-        for optimizers in PACES:
+        for optimizers in paces:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
-            shutil.rmtree(folder / proof.REFERENCE, ignore_errors=True)  # of another pace: its files may be kept
+            shutil.rmtree(folder / REFERENCE, ignore_errors=True)  # of another pace: its files may be kept
             if not self._adopted(folder, parts):
                 self._compute(folder, parts)
                 self._keep(folder, parts)
             lost = runs_away(folder)
-            if not lost or optimizers is PACES[-1]:
+            if not lost or optimizers is paces[-1]:
                 break
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
@@ -151,14 +161,14 @@ class Reference:
             try:
                 if self._certified(fast) and self._believed(fast, folder, parts):
                     self._say(f"computing the reference with {framework} in float64")
-                    self._run(fast, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+                    self._run(fast, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
                     self.by[folder] = fast
                     return
             except WorkerFailed as error:
                 self._say(f"{framework} is no reference here ({error.message})")
             del self.stand_ins[0]
         self._say("computing the float64 reference")
-        self._run(self.numpy, folder, proof.REFERENCE, parts=parts, forward_only=self.forward_only)
+        self._run(self.numpy, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
         self.by[folder] = self.numpy
 
     def more_free_runs(self, seed: int, world: int = 1) -> None:
@@ -166,7 +176,7 @@ class Reference:
         folder = self.folder(seed, world=world)
         if folder not in self.widened:
             self._say("more free runs of the reference: ten steps amplify rounding here")
-            self._run(self.by[folder], folder, proof.REFERENCE, "free_runs", self.parts(world))
+            self._run(self.by[folder], folder, REFERENCE, "free_runs", self.parts(world))
             self.widened.add(folder)
             self._keep(folder, self.parts(world))
 
@@ -206,7 +216,7 @@ class Reference:
             self._say("what NumPy makes of the model")
             self._run(self.numpy, folder, NUMPY.framework, "confirm", parts, forward_only=self.forward_only)
         self._say(f"whether {fast.contender.framework} makes the same of it")
-        self._run(fast, folder, proof.REFERENCE, "confirm", parts, forward_only=self.forward_only)
+        self._run(fast, folder, REFERENCE, "confirm", parts, forward_only=self.forward_only)
         worst, tensor = disagreement(folder, NUMPY.framework)
         if worst > AGREED:
             self._say(f"{fast.contender.framework} and NumPy differ by {worst:.1g} in {tensor}")
@@ -237,7 +247,7 @@ class Reference:
             self._say(f"certifying {framework} in float64 on the reduced model")
             folder = self.course.folder / "proof-reduced"
             proof.prepare(folder, small, draws=1, exact_draws=EXACT_DRAWS)
-            self._run(self.numpy, folder, proof.REFERENCE)
+            self._run(self.numpy, folder, REFERENCE)
             self._run(fast, folder, framework)
             earned = certificate.judge(folder, framework, fast.name)
             self.anew = False  # once is enough
@@ -281,6 +291,16 @@ class Reference:
 def moved(form: Format) -> list[str]:
     """The labels of the draws in which the reference rounds to a format; none for float32, whose draws are its own."""
     return [] if form is FLOAT32 else [f"{form.name}-{draw}" for draw in range(1, EXACT_DRAWS + 1)]
+
+
+def _learnt_by_heart(folder: Path) -> bool:
+    """Whether ten steps on its few samples brought the reference's cross entropy below BY_HEART."""
+    plan = Plan.read(folder)
+    if was_forward_only(folder, REFERENCE) or not any(isinstance(each.layer, SoftmaxCrossEntropy)
+                                                      for each in plan.graph.losses):
+        return False
+    free = (load(folder / REFERENCE / "draw0" / f"{kind(each)}-free.npz") for each in plan.optimizers)
+    return any(float(np.min(each["loss"])) < BY_HEART for each in free)
 
 
 def sent_in(form: str) -> str:
