@@ -167,6 +167,19 @@ def test_a_contender_named_twice_races_against_itself() -> None:
     assert names("alpha", "alpha:eager", "alpha:eager#2") == ["alpha:eager", "alpha:eager#2", "alpha:eager#3"]
 
 
+def test_who_stands_before_a_dash_and_its_name_is_taken_out() -> None:
+    assert names("all,beta,-alpha") == names("beta")
+    assert names("alpha:eager,alpha:compile,-alpha:compile", "beta,-alpha:eager") == names("beta")
+    with pytest.raises(UsageError, match="'aplha'") as refused:
+        expand("alpha,-aplha")
+    assert "did you mean alpha" in refused.value.hint
+    for nobody in ("-alpha,alpha", "alpha:eager,-alpha:compile"):
+        with pytest.raises(UsageError, match="to take out"):
+            expand(nobody)
+    with pytest.raises(UsageError, match="leaves no contender"):  # which would be everybody
+        expand("alpha:eager,-alpha")
+
+
 def test_all_stands_for_everybody_who_races() -> None:
     assert names("all,alpha:compile") == ["alpha:eager", "alpha:compile"]
 

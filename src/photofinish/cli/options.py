@@ -175,7 +175,7 @@ contenders = click.option(
     help="Framework:mode[option=value,...], separated by commas; framework:mode+strategy[2] trains with two processes. "
          "An environment variable that frameworks obey may be an option: tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=0]. "
          "Default: every installed framework in its default mode; `all`: every framework there is, in environments "
-         "made for them. One named twice races against itself.")
+         "made for them; `all,-theano`: all but that one. One named twice races against itself.")
 memory_limit = click.option("--memory-limit", type=Size(), metavar="SIZE",
                             help="What one process may hold when the largest batch is looked for, such as 2GiB. "
                                  "Default: half of the machine's; on a GPU its own memory is the limit.")

@@ -13,6 +13,7 @@ from photofinish.measure import sabotage
 from photofinish.values import Contender, SpellingError
 
 ALL = "all"
+WITHOUT = "-"
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
 _NUMBER = re.compile(r"\d*\.?\d+")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
@@ -31,18 +32,34 @@ NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  
 def expand(*texts: str, device: str = "cpu") -> list[Contender]:
     """Contenders as spelled in comma-separated lists, with default modes filled in.
 
-    One named twice races against itself (a placebo): the second becomes #2. Raises UsageError.
+    One named twice races against itself (a placebo): the second becomes #2. Whoever stands before "-torch" or
+    "-torch:eager" and is so called is taken out: "all,-torch". Raises UsageError.
     """
     if texts and not split(texts):
         raise UsageError(f"{','.join(texts)!r} names no contender", "write torch:eager,tensorflow:graph, say")
     copies: Counter[Contender] = Counter()
-    contenders = []
+    contenders: list[Contender] = []
     for text in split(texts):
+        if text.startswith(WITHOUT):
+            contenders = _without(text.removeprefix(WITHOUT), contenders)
+            continue
         for contender in everybody(device) if text == ALL else [checked(text, device)]:
             contender = replace(contender, copy=1)
             copies[contender] += 1
             contenders.append(replace(contender, copy=copies[contender]))
+    if texts and not contenders:
+        raise UsageError(f"{','.join(texts)!r} leaves no contender", f"write {ALL},{WITHOUT}torch, say")
     return contenders
+
+
+def _without(name: str, contenders: Sequence[Contender]) -> list[Contender]:
+    """Those of another framework, or those that are called otherwise. Raises UsageError if that is everybody."""
+    left = [each for each in contenders if name not in (each.framework, each.name)]
+    if len(left) == len(contenders):
+        raise unknown("contender to take out", name, [*{each.framework: 0 for each in contenders},
+                                                      *(each.name for each in contenders)],
+                      f"it stands behind them: {ALL},{WITHOUT}torch")
+    return left
 
 
 def split(texts: Sequence[str]) -> list[str]:
