@@ -56,9 +56,8 @@ def _without(name: str, contenders: Sequence[Contender]) -> list[Contender]:
     """Those of another framework, or those that are called otherwise. Raises UsageError if that is everybody."""
     left = [each for each in contenders if name not in (each.framework, each.name)]
     if len(left) == len(contenders):
-        raise unknown("contender to take out", name, [*{each.framework: 0 for each in contenders},
-                                                      *(each.name for each in contenders)],
-                      f"it stands behind them: {ALL},{WITHOUT}torch")
+        known = dict.fromkeys(each.name if ":" in name else each.framework for each in contenders)
+        raise unknown("contender to take out", name, known, f"it stands behind them: {ALL},{WITHOUT}torch")
     return left
 
 
