@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +17,7 @@ from photofinish.render import csv, html, markdown, terminal
 from photofinish.render.document import Banner, Document, Fold, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
 from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
+from photofinish.reports.provenance import of_others
 from photofinish.reports.study import as_json, document, plan
 from photofinish.stats import judge
 from photofinish.store import Store
@@ -162,9 +164,12 @@ def test_one_name_with_other_instruction_sets_is_another_machine(races: list[Set
     two[1] = replace(two[1], results=(replace(result, race=newer),))
     assert [each["instructions"] for each in as_json(study(two), two)["machines"]] == [[], ["avx2", "avx512f"]]
     assert "2 machines" in warnings(two)[0]
+    others = of_others([each for settled in two for each in settled.results])
+    assert "1 on EPYC with avx512f, 2 cores" in others
     due = [*two, Settled(races[2].planned)]
-    assert "1 on EPYC with avx512f, 2 cores" in warnings(due, plan)[0]
-    assert not warnings(two, plan)
+    planned = partial(plan, warning=others)
+    assert others in warnings(due, planned)[0]
+    assert not warnings(two, planned)  # nothing is left to add
 
 
 def test_a_figure_of_another_size_stands_beside_ours_with_that_size(races: list[Settled]) -> None:
