@@ -56,6 +56,8 @@ def test_an_environment_is_made_found_locked_and_removed(command: Command, uv: I
     lock = command("env", "lock", "numpy@9.9.9").out.split()[-1]
     assert lock == str(tmp_path / "locks" / "numpy@9.9.9.txt") and "numpy==9.9.9" in Path(lock).read_text()
     cache.release(Path(place).parent)  # held by the process that made it, which here is this one
+    kept = command("env", "remove", "fake,numpy,-numpy", "--json")
+    assert json.loads(kept.out)["removed"] == [] and Path(place).exists()
     removed = command("env", "remove", "fake,numpy", "--json")
     assert json.loads(removed.out)["removed"] == [entry] and removed.err == "no environment of fake has been made\n"
     assert listed(command)["environments"] == [] and not Path(place).exists()

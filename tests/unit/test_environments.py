@@ -169,6 +169,7 @@ def test_a_contender_named_twice_races_against_itself() -> None:
 
 def test_who_stands_before_a_dash_and_its_name_is_taken_out() -> None:
     assert names("all,beta,-alpha") == names("beta")
+    assert names("alpha,-alpha,alpha") == ["alpha:eager"]  # and no copy of who is gone
     assert names("alpha:eager,alpha:compile,-alpha:compile", "beta,-alpha:eager") == names("beta")
     with pytest.raises(UsageError, match="'aplha'") as refused:
         expand("alpha,-aplha")

@@ -138,17 +138,18 @@ Exit code: 0 done, 1 one is in use, 2 wrong use.""")
 @options.as_json
 def remove(names: tuple[str, ...], as_json: bool) -> int:
     """Remove the environments of each FRAMEWORK: torch all of torch's, torch@2.8.0 that version's, all every one."""
-    from photofinish.environments import cache, split
+    from photofinish.environments import WITHOUT, cache, split
     _contenders(names)  # misspelt ones are told before anything is gone
-    wanted = split(names)
-    for name in wanted:
+    wanted = [name for name in split(names) if not name.startswith(WITHOUT)]
+    kept = [name.removeprefix(WITHOUT) for name in split(names) if name.startswith(WITHOUT)]
+    for name in (*wanted, *kept):
         if (home := OF_A_CONTENDER.sub("", name)) != name:
             raise UsageError(f"{name}: an environment is that of all modes and options", f"write {home}")
     removed: list[Entry] = []
     in_use: list[Entry] = []
     made = cache.everything()
     for each in made:
-        if any(_means(name, each) for name in wanted):
+        if any(_means(name, each) for name in wanted) and not any(_means(name, each) for name in kept):
             entry = told(each)
             (removed if cache.remove(each.folder) else in_use).append(entry)
     if as_json:

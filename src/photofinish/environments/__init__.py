@@ -18,6 +18,7 @@ from photofinish.environments.choice import (
 from photofinish.environments.contenders import (
     ALL,
     COMMON_OPTIONS,
+    WITHOUT,
     check_device,
     check_version,
     checked,
@@ -44,6 +45,7 @@ __all__ = [
     "PIPELINE_TASKS",
     "STRATEGY_TASKS",
     "TASKS",
+    "WITHOUT",
     "Choice",
     "Environment",
     "FrameworkInfo",

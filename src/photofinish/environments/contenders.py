@@ -1,7 +1,6 @@
 """Contenders as users spell them, checked against the headers of the frameworks."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -37,19 +36,15 @@ def expand(*texts: str, device: str = "cpu") -> list[Contender]:
     """
     if texts and not split(texts):
         raise UsageError(f"{','.join(texts)!r} names no contender", "write torch:eager,tensorflow:graph, say")
-    copies: Counter[Contender] = Counter()
     contenders: list[Contender] = []
     for text in split(texts):
         if text.startswith(WITHOUT):
             contenders = _without(text.removeprefix(WITHOUT), contenders)
-            continue
-        for contender in everybody(device) if text == ALL else [checked(text, device)]:
-            contender = replace(contender, copy=1)
-            copies[contender] += 1
-            contenders.append(replace(contender, copy=copies[contender]))
+        else:
+            contenders += everybody(device) if text == ALL else [replace(checked(text, device), copy=1)]
     if texts and not contenders:
         raise UsageError(f"{','.join(texts)!r} leaves no contender", f"write {ALL},{WITHOUT}torch, say")
-    return contenders
+    return [replace(each, copy=contenders[:place].count(each) + 1) for place, each in enumerate(contenders)]
 
 
 def _without(name: str, contenders: Sequence[Contender]) -> list[Contender]:
