@@ -94,7 +94,7 @@ class Reference:
         if folder not in self.prepared:
             again = seed != self.seed and _learnt_by_heart(self.folder(self.seed, form, world))
             try:
-                self._prepare(folder, seed, form, batch, parts, PACES[again:])
+                self._prepare(folder, seed, form, batch, parts, PACES[1:] if again else PACES)
             except WorkerFailed as error:
                 self.failure = WorkerFailed(error.kind, f"of the referee's reference, not of this contender: "
                                                         f"{error.message}", error.log)
