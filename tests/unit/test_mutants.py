@@ -18,6 +18,7 @@ from photofinish.measure import proof
 from photofinish.optimizers import OPTIMIZERS
 from photofinish.referee.certificate import judge
 from photofinish.referee.mutants import Mutant, loadable, mutants
+from photofinish.runner.reference import PACES
 from photofinish.vocabulary import (
     adaptive_average_pool,
     average_pool,
@@ -129,6 +130,17 @@ def test_every_mutant_is_refused_but_the_equivalent(name: str, folders: Callable
     graph, mutant = MUTANTS[name]
     refused = not loadable(mutant.graph, GRAPHS[graph]) or not certified(folders(graph), mutant)
     assert refused != (name in EQUIVALENT)
+
+
+@pytest.mark.parametrize("pace", [1, 2])
+def test_smaller_steps_show_every_fault_of_an_optimizer_too(pace: int, tmp_path: Path) -> None:
+    """Where the usual ones lead nowhere, or learn the batches by heart."""
+    optimizers = PACES[pace]
+    proof.prepare(tmp_path, GRAPH, draws=1, optimizers=optimizers)
+    proof.run(lambda: Contestant(Setup("reference", precision="float64")), tmp_path, proof.REFERENCE)
+    changed = [each for each in mutants(GRAPH, optimizers) if each.graph == GRAPH]
+    assert len(changed) >= 6 and certified(tmp_path, Mutant("", GRAPH, optimizers))
+    assert not [each.name for each in changed if certified(tmp_path, each)]
 
 
 @pytest.mark.parametrize("change", ["", "BatchNorm.epsilon", "Clip.high", "SGD.momentum", "Adam.epsilon"])
