@@ -375,7 +375,7 @@ def test_a_race_from_the_command_to_every_format(command: Command, process: Comm
     jsonschema.validate(found, schema("race"))
     assert found["verdicts"][0]["verdict"] in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")
     assert found["certificate"]["passed"] is True
-    assert "launches done" in race.err and "Report: race.html" in race.err
+    assert " done (" in race.err and "Report: race.html" in race.err
     page = (tmp_path / "race.html").read_text()
     assert page.lower().startswith("<!doctype html>") and "fake:steady[step=0.003]" in page
 
@@ -411,7 +411,7 @@ def test_ctrl_c_keeps_and_shows_what_was_measured(own_model: str, tmp_path: Path
     try:
         assert race.stderr is not None
         for line in race.stderr:
-            if "launches done" in line:
+            if " done (" in line:
                 break
         race.send_signal(signal.SIGINT)
         out, err = race.communicate(timeout=120)
@@ -588,7 +588,7 @@ EVENTS = (Progress("certify", "rehearsal: a:b: first steps (train)", "a:b", "tra
           Progress("plan", "a pilot of 3 launches", done=0, total=3, seconds_left=200.0),
           Progress("block", "launch 1, round 2 of 8", done=2, total=8),
           Progress("failure", "c:d: crash: exit code 1", "c:d"),
-          Progress("launch", "1 launches done (train)", task="train", done=1, total=3, seconds_left=125.0,
+          Progress("launch", "1 launch done (train)", task="train", done=1, total=3, seconds_left=125.0,
                    estimates={"a:b": 0.1, "e:f": 0.4}))
 
 
@@ -659,7 +659,7 @@ def test_elsewhere_each_quarter_of_a_long_request_is_a_line() -> None:
 def test_elsewhere_progress_is_a_line_per_event_without_the_rounds() -> None:
     lines = [re.sub(r"^\[\d+:\d\d\] ", "", line) for line in told(terminal=False).splitlines()]
     assert lines[0] == "rehearsal: a:b: first steps (train): a:b 200 ms"
-    assert lines[-1] == "1 launches done (train): a:b 100 ms, e:f 400 ms"
+    assert lines[-1] == "1 launch done (train): a:b 100 ms, e:f 400 ms"
     assert len(lines) == 5 and not any("round" in line for line in lines)
 
 

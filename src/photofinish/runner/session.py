@@ -159,8 +159,8 @@ class Session:
             result = stats.judge(self.store.read(race.id))
             steps = {each.contender: each.time.value for each in result.standings if each.time is not None}
             self.course.estimates[task] = steps
-            self.course.listener(Progress("launch", f"{done} launches done ({task})", task=task, done=done,
-                                          total=planned, seconds_left=self._left(), estimates=steps))
+            self.course.listener(Progress("launch", f"{done} launch{'es' * (done != 1)} done ({task})", task=task,
+                                          done=done, total=planned, seconds_left=self._left(), estimates=steps))
 
     def _left(self) -> float:
         return self.budget - (time.monotonic() - self.begin)

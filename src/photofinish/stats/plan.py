@@ -90,7 +90,8 @@ def after(race: Race, budget_left: float, precision: float, margin: float | None
     affordable = int(budget_left // costs.launch(costs.rounds))
     if done < PILOT and not race.looks:
         more = max(0, min(PILOT - done, affordable))
-        reason = f"the pilot takes {more} more launches" if more else f"the budget allows no launch after {done}"
+        reason = f"the pilot takes {more} more launch{'es' * (more != 1)}"
+        reason = reason if more else f"the budget allows no launch after {done}"
         return Plan(more, costs.rounds, reason, (), more * costs.launch(costs.rounds))
     if affordable < 1:
         return Plan(0, costs.rounds, f"the budget allows no launch after {done}", race.looks)
