@@ -74,7 +74,7 @@ def test_who_is_far_too_slow_after_the_pilot_is_timed_no_further(store: Path, mo
     assert last > 2  # the pair is not told apart by two launches that differ by 5 %
     assert {block.contender for block in result.race.blocks if block.launch == last} == {PAIR, PAIR + "#2"}
     assert [each.contender for each in result.race.stragglers] == [SNAIL]
-    assert "in the pilot of 2 launches and was timed no further" in " ".join(str(api.Outcome([result])).split())
+    assert "Timed no further after the pilot of 2 launches" in " ".join(str(api.Outcome([result])).split())
 
 
 @pytest.mark.parametrize("time_all", [False, True])

@@ -164,6 +164,12 @@ def test_a_matched_race_warns_of_what_is_not_as_asked_or_not_the_same() -> None:
     assert found["tf32", "tf32 (facts)"].found == "False"  # the flag lies
 
 
+def test_most_of_many_that_are_alike_are_the_others() -> None:
+    found = findings(flushing=Liar(flushed, flushed), **{name: Liar() for name in ("a", "b", "c", "d", "e")})
+    said = found["a", "denormals"].warning
+    assert said.endswith("(flushing: results and operands flushed to zero; the others: kept)")
+
+
 def test_what_comes_out_of_a_coarser_format_is_as_the_framework_has_it() -> None:
     seen = {name: probes.run(each) for name, each in (("full", Liar()), ("half", Liar(result=half16)))}
     case = Case("net", "digest", "train", 8, (3, 8, 8))

@@ -308,7 +308,7 @@ def program(*codes: str, **asks: object) -> Claim:
 @pytest.mark.parametrize(("codes", "otherwise", "word"), [
     ([PROGRAM % True], "OUTDATED", "CONFIRMED"), ([PROGRAM % False], "OUTDATED", "OUTDATED"),
     ([PROGRAM % False], "REFUTED", "REFUTED"), ([PROGRAM % True, PROGRAM % False], "REFUTED", "MIXED"),
-    (["import no_such_package"], "REFUTED", "NOT TESTABLE HERE"),
+    (["import no_such_package"], "REFUTED", "NOT TESTABLE HERE"), (["print('noise')"], "REFUTED", "NOT TESTABLE HERE"),
     ([PROGRAM % True, "import no_such_package"], "REFUTED", "UNDECIDED")])
 def test_what_programs_see_is_kept_and_judged(codes: list[str], otherwise: str, word: str, tmp_path: Path) -> None:
     asked, store = program(*codes, otherwise=otherwise), Store(tmp_path)

@@ -23,6 +23,15 @@ def test_the_lower_peak(memory: float, word: str) -> None:
     assert judge(claim("less-memory"), races).word == word
 
 
+def test_the_days_of_a_race_count_one_by_one() -> None:
+    """They share a title."""
+    days = [(Runner(PAIR[0], 0.05, memory=2**30), Runner(PAIR[1], 0.05, memory=int(more * 2**30)))
+            for more in (0.7, 1.5)]
+    of = PlannedRace("training", "resnet18", ("train",), PAIR)
+    found = judge(claim("less-memory"), [Settled(of, tuple(judged(race(field, seed=1)) for field in days))])
+    assert found.word == "MIXED" and "1.10 times" in found.why
+
+
 @pytest.mark.parametrize(("loading", "word"), [(1.5, "CONFIRMED"), (0.7, "REFUTED"), (1.0, "REFUTED")])
 def test_memory_while_loading(loading: float, word: str) -> None:
     """`loading` is the peak while the data set is opened over that of the first epoch; the rehearsal's does not count.

@@ -31,7 +31,7 @@ from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
 from photofinish.reports.reading import between, measure
 from photofinish.stats import judge
-from photofinish.values import Check, Failure, Phase, Result, Straggler, Training
+from photofinish.values import Check, Failure, Phase, Result, Skip, Straggler, Training
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -265,6 +265,12 @@ def test_no_lead_is_taken_before_the_last_one_was() -> None:
     assert (turn.steps, turn.before, turn.after) == (8.0, a, c)
 
 
+def test_no_job_is_shorter_than_a_step() -> None:
+    """b's first step ends before that of a, which is ready sooner: a never finishes first."""
+    a, b = Job("a", 1.0, 3.0, 3.0, 3.0, None), Job("b", 1.5, 2.0, 2.0, 2.0, None)
+    assert total_time.overtakings((a, b), lambda faster, slower: True) == []
+
+
 def test_a_difference_that_is_not_shown_never_overtakes() -> None:
     assert total_time.overtakings(total_time.lines(RESULTS["decided"]), lambda a, b: False) == []
     assert "no other is shown to overtake it" in repr(document(RESULTS["undecided"], ("total-time",)))
@@ -383,11 +389,20 @@ def test_two_launches_that_tell_nothing_print_no_absurd_bounds() -> None:
 def test_a_straggler_and_groups_are_told() -> None:
     of = factories.race(factories.FIELD[:3])
     groups = (("torch:eager", "torch:compile"), ("torch:eager", "tensorflow:graph"))
-    left = Straggler("tensorflow:graph", "torch:compile", 23.4, 4)
-    of = replace(of, stragglers=(left,), launches=tuple(replace(each, groups=groups) for each in of.launches))
+    left = tuple(Straggler(name, "torch:compile", ratio, 4)
+                 for name, ratio in (("tensorflow:graph", 23.4), ("b", 11.5)))
+    of = replace(of, stragglers=left, launches=tuple(replace(each, groups=groups) for each in of.launches))
     said = " ".join(str(Outcome([judge(of)])).split())
-    assert "tensorflow:graph took 23.40\u00d7 the time of torch:compile in the pilot of 4 launches" in said
+    assert "as long as torch:compile: tensorflow:graph 23.40\u00d7, b 11.50\u00d7; --time-all" in said
     assert "5 of 5 launches ran them in 2 groups" in said and "with torch:eager in each" in said
+
+
+def test_who_is_left_out_for_one_reason_is_told_together() -> None:
+    skipped = (Skip("a", "it runs inference only", "--task infer"), Skip("b", "no such package"),
+               Skip("c", "it runs inference only", "--task infer"))
+    said = " ".join(str(Outcome([judge(replace(factories.race(factories.FIELD[:2]), skipped=skipped))])).split())
+    assert "a and c were left out: it runs inference only (--task infer)" in said
+    assert "b was left out: no such package" in said
 
 
 @pytest.mark.parametrize(("raced", "every", "code"), [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photofinish import stats
-from photofinish.stats import advice, standings, verdict
+from photofinish.stats import advice, standings, student, verdict
 from photofinish.values import Failure, Finding, Phase, Race, Result, Training, Verdict, WarmUp
 from stats_races import World, least_by_chance
 
@@ -225,3 +225,17 @@ def test_a_chain_of_verdicts_separates_whom_noise_leaves_undecided() -> None:
     said = {("a", "b"): "FASTER", ("c", "b"): "SLOWER", ("a", "c"): "UNDECIDED"}
     found = tuple(Verdict(*pair, 1.1, 0.9, 1.2, word) for pair, word in said.items())
     assert standings._places(["a", "c", "b"], found) == {"a": (1, 0), "b": (2, 1), "c": (3, 2)}
+
+
+@pytest.mark.parametrize(("levels", "told"), [
+    ((0.95,), "95 %"), ((0.983, 0.95), "95 to 98.3 %"), ((0.9994,), "99.9 %"), ((0.9996667, 0.999), "99.9 to 99.97 %"),
+    ((1 - 4e-6,), "99.9996 %"), ((1.0,), "100 %")])
+def test_no_interval_is_told_to_be_certain(levels: tuple[float, ...], told: str) -> None:
+    assert student.confidence(*levels) == told
+
+
+def test_a_large_field_scatters_from_to() -> None:
+    """The standings tell of each."""
+    wild = World(launch=0.1, round=0.005, step=0.005)
+    (said,) = [each for each in stats.judge(race(*[1.0] * 6, world=wild)).warnings if "launch to launch" in each]
+    assert "% to " in said and "of 6 contenders" in said

@@ -19,29 +19,29 @@ def _less(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """a's peak is below b's in every race, by more than its margin: of one rehearsal each, so without an interval."""
     peaks = [({each.contender: each.memory for each in result.standings if each.memory and each.failure is None},
               result.race.margin, title) for title, result in comparable(races)]
-    ratios = {title: (peak[claim.asks["b"]] / peak[claim.asks["a"]], margin) for peak, margin, title in peaks
-              if {claim.asks["a"], claim.asks["b"]} <= peak.keys()}
+    ratios = [(peak[claim.asks["b"]] / peak[claim.asks["a"]], margin, title) for peak, margin, title in peaks
+              if {claim.asks["a"], claim.asks["b"]} <= peak.keys()]  # a title has one for each day it was run on
     if not ratios:
         return not_run(claim, races)
-    less = tuple(title for title, (ratio, margin) in ratios.items() if ratio > 1 + margin)
-    other = tuple(title for title in ratios if title not in less)
-    told = f"{claim.asks['b']} holds {np.median([ratio for ratio, _ in ratios.values()]):.2f} times as much (median)"
+    less, other = (tuple(title for ratio, margin, title in ratios if (ratio > 1 + margin) is below)
+                   for below in (True, False))
+    told = f"{claim.asks['b']} holds {np.median([ratio for ratio, *_ in ratios]):.2f} times as much (median)"
     return Judgement(claim, weighed(less, other), told, less, other)
 
 
 def _while_loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """The peak of each contender while it opens the data set is above that of its first epoch: of each launch of the
     races of task epoch, judged together (Holm)."""
-    peaks = {f"{name}, {title}": _peaks(result.race, name) for title, result in comparable(races)
-             for name in claim.asks["contenders"]}
-    found = [(np.log(each[:, 0] / each[:, 1]), title) for title, each in peaks.items() if len(each) > 1]
-    if not found:
+    read = [(_peaks(result.race, name), f"{name}, {title}") for title, result in comparable(races)
+            for name in claim.asks["contenders"]]
+    peaks = [(each, title) for each, title in read if len(each) > 1]
+    if not peaks:
         return not_run(claim, races)
-    words = by_word(found, margin_of(races), ALPHA)
+    words = by_word([(np.log(each[:, 0] / each[:, 1]), title) for each, title in peaks], margin_of(races), ALPHA)
     told = "; ".join("{}: {:.2f} GiB while loading, {:.2f} in the first epoch".format(title, *(
-        np.median(peaks[title], axis=0) / GIB)) for _, title in found)
+        np.median(each, axis=0) / GIB)) for each, title in peaks)
     more, not_more = words["FASTER"], words["SLOWER"] + words["EQUIVALENT"]
-    return Judgement(claim, weighed(more, not_more, read=len(found)), told, more, not_more)
+    return Judgement(claim, weighed(more, not_more, read=len(peaks)), told, more, not_more)
 
 
 def _peaks(race: Race, name: str) -> np.ndarray:

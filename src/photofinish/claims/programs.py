@@ -73,7 +73,8 @@ def _ran(contender: str, code: str) -> list[Observation]:
             done = subprocess.run([str(home.python), str(program)], env=start.variables(home, os.environ, folder),
                                   cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=True)
             lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
-            return [Observation(where, each["told"], each["holds"]) for each in lines]
+            seen = [Observation(where, each["told"], each["holds"]) for each in lines]
+            return seen or [Observation(where, failure="the program told nothing")]
         except subprocess.CalledProcessError as error:
             return [Observation(where, failure=f"the program failed: {(error.stderr.strip() or '?').splitlines()[-1]}")]
         except subprocess.TimeoutExpired:

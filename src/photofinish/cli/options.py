@@ -256,6 +256,10 @@ hosts = click.option("--hosts", metavar="LIST", callback=lambda _ctx, _param, te
                      help="Run the processes of each contender that is several on these machines, one on each, reached "
                           "by ssh (or as PHOTOFINISH_REACH says). They see this folder and the same Pythons. Never run "
                           "on machines of their own, only between namespaces of the network of one.")
+timeout = click.option("--timeout", type=Duration(), metavar="DURATION",
+                       help="How long a contender may take to answer before it counts as hung, such as 10m. Default: "
+                            "by what is asked, 10 minutes for a block of steps, 30 for a warm-up, in which compilers "
+                            "work, 2 hours for a proof.")
 predict = click.option("--predict", type=Links(), default=(), metavar="LIST",
                        help="Of a sweep over links: say, too, what steps would take over these, by the line through "
                             "those that were raced.")

@@ -46,6 +46,7 @@ Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2
                    "the pilot.")
 @options.energy
 @options.launches
+@options.timeout
 @options.link
 @options.hosts
 @click.option("--resize", is_flag=True,

@@ -30,6 +30,7 @@ Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @options.threads
 @options.weights
 @click.option("--reduced", is_flag=True, help="The same function at reduced depth and size.")
+@options.timeout
 @options.recertify
 @options.store
 @options.as_json

@@ -1,7 +1,7 @@
 """The audit: what the probes saw of each contender in, `values.Finding` out, with a warning wherever a
 matched race is not matched."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
@@ -93,6 +93,7 @@ def _denormals(seen: Mapping[str, Any]) -> str:
     return f"{' and '.join(lost)} flushed to zero" if lost else "kept"
 
 
+NAMED = 4  # contenders that are named one by one, however many there are
 EXACT = ("float32", "float64")  # what comes out of a coarser format is as the framework has it
 BITS_HOW = "products whose last mantissa bits are known, and random ones against float64"
 TOPICS = (
@@ -116,7 +117,8 @@ def _warned(lines: Iterable[Finding], same: bool) -> Iterator[Finding]:
     known = [line for line in lines if not line.found.startswith("not known")]
     kinds = {found: [line.contender for line in known if line.found == found]
              for found in dict.fromkeys(line.found for line in known)}
-    told = "; ".join(f"{', '.join(names)}: {found}" for found, names in kinds.items())
+    told = "; ".join(f"{_all_of(names, known)}: {found}" for found, names in sorted(
+        kinds.items(), key=lambda kind: len(kind[1])))
     for line in lines:
         if line not in known:
             yield replace(line, warning="could not be probed, so nothing vouches for it")
@@ -126,6 +128,11 @@ def _warned(lines: Iterable[Finding], same: bool) -> Iterator[Finding]:
             yield replace(line, warning=f"{line.topic}: it differs between contenders ({told})")
         else:
             yield line
+
+
+def _all_of(names: Sequence[str], known: Sequence[Finding]) -> str:
+    """These contenders, or if they are most of many, the others: of whom those before them tell."""
+    return "the others" if len(names) > max(NAMED, len(known) / 2) else ", ".join(names)
 
 
 def _threads(probes: Probes, case: Case) -> Iterator[Finding]:

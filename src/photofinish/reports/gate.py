@@ -31,6 +31,7 @@ from photofinish.reports.json import estimated
 from photofinish.reports.reading import TASKS, attributed, contender, counted, listed
 from photofinish.stats.regression import OPEN as UNDECIDED
 from photofinish.stats.regression import SLOWER, WITHIN
+from photofinish.stats.student import confidence
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TONES = {PASSED: "good", OPEN: "open", FAILED: "bad", NOT_JUDGED: "bad"}
@@ -126,7 +127,7 @@ def _told(check: Check) -> str:
         return f"{check.candidate} against {check.baseline}: {check.reason}"
     ratio = found.ratio
     more = f"; about --launches {found.needed} would decide it" if found.needed else ""
-    span = f"{100 * ratio.level:.3g} % interval {ratio.low:.3f} to {ratio.high:.3f}, {found.launches} launches"
+    span = f"{confidence(ratio.level)} interval {ratio.low:.3f} to {ratio.high:.3f}, {found.launches} launches"
     return (f"{check.candidate} takes {ratio.value:.3f} of the time of {check.baseline} ({span}): "
             f"{_WORDS[check.outcome]}{more}")
 
@@ -147,9 +148,9 @@ def _chart(gate: Gate) -> Iterator[Chart]:
                      low=(each.regression.ratio.low,), high=(each.regression.ratio.high,))
               for each in gate.checks if each.regression]
     if series:
-        levels = {f"{100 * each.regression.ratio.level:.3g} %" for each in gate.checks if each.regression}
+        levels = confidence(*(each.regression.ratio.level for each in gate.checks if each.regression))
         yield Chart("intervals", "Each candidate over its baseline",
-                    f"Right of the last line: slower than is allowed. Intervals of {' and '.join(sorted(levels))}: "
+                    f"Right of the last line: slower than is allowed. Intervals of {levels}: "
                     "the checks share the 5 % by which one may be wrong.",
                     tuple(series), Axis("seconds over the baseline's", "ratio"), marks=(1.0, 1 + gate.limit))
 

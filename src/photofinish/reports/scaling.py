@@ -29,6 +29,7 @@ from photofinish.stats.scaling import (
     to_race_beside,
     weak_scalings,
 )
+from photofinish.stats.student import confidence
 from photofinish.stats.time_split import time_splits
 from photofinish.values import Contender, Estimate, Result, Scaling, TimeSplit
 
@@ -97,7 +98,7 @@ def sentences(result: Result) -> tuple[Text, ...]:
 def _sentence(each: Scaling) -> Text:
     times, _, _ = ratio_with_interval(each.speedup.value, each.speedup.low, each.speedup.high)
     bounds = "one launch" if not each.efficiency.level else (
-        f"{100 * each.efficiency.level:.3g} % interval {write(each.efficiency.low, 'percent')} to "
+        f"{confidence(each.efficiency.level)} interval {write(each.efficiency.low, 'percent')} to "
         f"{write(each.efficiency.high, 'percent')}, {each.launches} launches")
     return (contender(each.contender), f" is {times}{TIMES} as fast as ", contender(each.against),
             f", which has the threads of one of its {each.processes} parts: an efficiency of ",

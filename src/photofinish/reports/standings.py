@@ -31,6 +31,7 @@ from photofinish.reports.reading import (
     timed,
     without_empty,
 )
+from photofinish.stats.student import confidence
 from photofinish.values import Contender, Result, Standing, Verdict
 
 
@@ -82,7 +83,7 @@ def table(result: Result) -> Table:
                Column("Page faults per step", "number"), Column("Peak memory", "bytes"),
                Column("Scatter of launches", "percent"))
     rows = tuple(_row(result, each, ranking) for each in result.standings)
-    caption = "Contenders that share a place are not shown to differ. " if len(ranking) > 1 else ""
+    caption = "A place is one more than the number of those shown to be faster. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
     scattering = measure(result.race.case).replace("time per step", "step time")
     levels = _levels(result, ranking[0].contender, [each.contender for each in ranking]) if len(ranking) > 1 else ""
@@ -149,8 +150,7 @@ def _levels(result: Result, leader: str, others: Sequence[str]) -> str:
     """How sure these are: (95 %); (98.3 to 99.2 %), since Holm's procedure may come to a level for each."""
     verdicts = (between(result, leader, name) for name in others)
     levels = [each.level for each in verdicts if each is not None and each.low is not None]
-    ends = dict.fromkeys(f"{100 * end(levels):.3g}" for end in (min, max) if levels)
-    return f" ({' to '.join(ends)} %)" if ends else ""
+    return f" ({confidence(*levels)})" if levels else ""
 
 
 def _point(name: str, over: Interval | float) -> Series:

@@ -3,6 +3,7 @@ another, and from when on compiling has paid for itself."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -79,7 +80,7 @@ def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> li
 
     `faster(a, b)` says whether a's steps are shown to be shorter; a chance difference never overtakes.
     """
-    leader = min(jobs, key=lambda job: (job.fixed, job.step))
+    leader = _first(jobs)
     turns: list[Turn] = []
     while True:
         later = [Turn((job.fixed - leader.fixed) / (leader.step - job.step), leader, job) for job in jobs
@@ -92,6 +93,11 @@ def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> li
             turn = Turn(last.steps, last.before, turn.after)
         turns.append(turn)
         leader = turn.after
+
+
+def _first(jobs: tuple[Job, ...]) -> Job:
+    """Who finishes the shortest job first, which is one step."""
+    return min(jobs, key=lambda job: (job.fixed + job.step, job.step))
 
 
 def _is_faster(result: Result, a: str, b: str) -> bool:
@@ -114,17 +120,16 @@ def _many(result: Result) -> str:
 
 def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Text:
     if not turns:
-        first = min(jobs, key=lambda job: (job.fixed, job.step))
-        return (contender(first.name), " is ready first, and no other is shown to overtake it however long the job.")
+        return (contender(_first(jobs).name),
+                " is ready first, and no other is shown to overtake it however long the job.")
     text: Text = ("In a short job ", contender(turns[0].before.name), " finishes first.")
     for turn in turns:
         bounds: Text = ()
         if turn.low is not None and turn.high is not None:
             bounds = ("95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), "; ")
-        since: Text = (f" From the first {many[:-1]} (",) if turn.steps <= 1 else (
-            " From ", Quantity(turn.steps, "count"), f" {many} (")
-        text += (*since, *bounds, Quantity(turn.before.fixed + turn.steps * turn.before.step, "duration"),
-                 ") on it is ", contender(turn.after.name), ".")
+        seconds = turn.before.fixed + turn.steps * turn.before.step
+        text += (" From ", Quantity(math.ceil(turn.steps), "count"), f" {many} (", *bounds,
+                 Quantity(seconds, "duration"), ") on it is ", contender(turn.after.name), ".")
     return text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
 from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
@@ -22,7 +22,9 @@ from photofinish.reports.reading import (
     timed,
 )
 from photofinish.stats.curves import missed
-from photofinish.values import Result, Standing, Straggler, Verdict
+from photofinish.stats.stragglers import SLOW
+from photofinish.stats.student import confidence
+from photofinish.values import Result, Skip, Standing, Straggler, Verdict
 
 # task -> what one contender does to the model, and what two do
 _VERBS = {"train": ("trains", "train"), "infer": ("runs inference on", "run inference on"),
@@ -37,15 +39,25 @@ def section(result: Result) -> Section:
     label = outcome(result)
     blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
     blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
-    blocks += [Note(_left_behind(each)) for each in result.race.stragglers]
-    blocks += [Note((contender(each.contender), f" was left out: {each.reason}",
-                     *((f" ({each.cure})",) if each.cure else ()))) for each in result.race.skipped]
+    blocks += [Note(each) for each in (*_left_behind(result.race.stragglers), *_left_out(result.race.skipped))]
     return Section("verdict", "", tuple(blocks))
 
 
-def _left_behind(each: Straggler) -> Text:
-    return (contender(each.contender), " took ", Quantity(each.ratio, "ratio"), " the time of ", contender(each.leader),
-            f" in the pilot of {each.launches} launches and was timed no further; --time-all times it to the end.")
+def _left_behind(stragglers: tuple[Straggler, ...]) -> Iterator[Text]:
+    """Those of one pilot together."""
+    for leader, launches in dict.fromkeys((each.leader, each.launches) for each in stragglers):
+        times = [part for each in stragglers if (each.leader, each.launches) == (leader, launches)
+                 for part in (", ", contender(each.contender), " ", Quantity(each.ratio, "ratio"))]
+        yield (f"Timed no further after the pilot of {launches} launches, where they took more than {SLOW:g} times as "
+               "long as ", contender(leader), ": ", *times[1:], "; --time-all times all to the end.")
+
+
+def _left_out(skipped: tuple[Skip, ...]) -> Iterator[Text]:
+    """Those with one reason together."""
+    for reason, cure in dict.fromkeys((each.reason, each.cure) for each in skipped):
+        names = [contender(each.contender) for each in skipped if (each.reason, each.cure) == (reason, cure)]
+        yield (*listed(names), f" {'was' if len(names) == 1 else 'were'} left out: {reason}",
+               *((f" ({cure})",) if cure else ()))
 
 
 def outcome(result: Result) -> str:
@@ -217,4 +229,4 @@ def interval_of(verdict: Verdict) -> str:
     _, low, high = ratio_of(verdict)
     assert verdict.low is not None and verdict.high is not None
     span = f"{low} to {high}" if tells(verdict.low, verdict.high) else "too wide to tell anything yet"
-    return f"{100 * verdict.level:.3g} % interval {span}, {verdict.launches} launches"
+    return f"{confidence(verdict.level)} interval {span}, {verdict.launches} launches"

@@ -36,6 +36,7 @@ from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
 from photofinish.stats.standings import no_certificate
+from photofinish.stats.student import confidence
 from photofinish.values import Estimate, Part, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
@@ -272,7 +273,7 @@ def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
                   "yes" if line.shown else "no", interval(line.ratio)) for line in lines)
     left = len(comparison.lines) - len(lines)
     more = f" {left} more layers are in the HTML report and in --csv." if left else ""
-    first = f" (in the first line {100 * lines[0].gap.level:.3g} %)" if lines and lines[0].gap.level else ""
+    first = f" (in the first line {confidence(lines[0].gap.level)})" if lines and lines[0].gap.level else ""
     return Table("layers", columns, rows, f"What all uses of a layer add is {b}'s time less {a}'s, shown where its "
                  "interval excludes zero at the level that Holm's procedure reaches over all layers"
                  f"{first}, and does so, too, with what the layers together leave of the gap; the ratio is {b} / {a}, "

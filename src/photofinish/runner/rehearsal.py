@@ -45,8 +45,11 @@ class Rehearsal:
             hazards = {entry.name: entry.hazards for entry in entries if entry.name in self.probes}
             unused = {entry.name: entry.unused for entry in entries if entry.name in self.probes}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
-            course.record(None, "audit", *audit.findings(self.probes, course.case, formats), *audit.builds(hazards),
-                          *audit.kernels(self.probes, unused))
+            for task in course.tasks:  # whose contenders alone are compared
+                probes = {entry.name: self.probes[entry.name] for entry in entries
+                          if entry.name in self.probes and task in entry.tasks}
+                course.record(task, "audit", *audit.findings(probes, course.case, formats))
+            course.record(None, "audit", *audit.builds(hazards), *audit.kernels(self.probes, unused))
             for entry in sorted(entries, key=lambda each: each.rests_on is not None):  # which rest on others' proofs
                 if entry.name in self.unproven:
                     self._guarded(entry, self._certify)

@@ -14,6 +14,7 @@ FAULT = 1.5e-6  # seconds of a minor page fault: 1.4 in PyTorch and 1.8 in JAX, 
 DEAR = 0.01  # of a contender's time
 TAIL = 0.10  # by which a contender's mean step may exceed its median
 SPARE_CORES = 0.2
+NAMED = 4  # contenders that a warning names one by one
 
 
 def advice(race: Race, standings: tuple[Standing, ...]) -> tuple[str, ...]:
@@ -93,6 +94,8 @@ def _fault_shares(race: Race) -> dict[str, float]:
 
 
 def _each(shares: Mapping[str, float]) -> str:
+    if len(shares) > NAMED:
+        return f"{min(shares.values()):.1%} to {max(shares.values()):.1%}, of {len(shares)} contenders"
     return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 

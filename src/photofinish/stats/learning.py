@@ -43,7 +43,7 @@ def _agreement(pair: tuple[str, str], values: np.ndarray, decision: Decision | N
     word = WORDS.get(decision.word, decision.word)
     level = 1 - decision.level if word in WORDS.values() else 1 - 2 * decision.equivalence_level
     reach = student.quantile((1 + level) / 2, len(values) - 1) * decision.error
-    reason = f"the {100 * level:.3g} % interval " + {
+    reason = f"the {student.confidence(level)} interval " + {
         "EQUIVALENT": f"lies inside ±{100 * tolerance:.3g} percentage points",
         "UNDECIDED": f"does not lie inside ±{100 * tolerance:.3g} percentage points"}.get(word, "excludes 0")
     return Agreement(*pair, decision.mean, decision.mean - reach, decision.mean + reach, word, len(values), reason,

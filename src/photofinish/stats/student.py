@@ -20,6 +20,16 @@ def tail(t: float, degrees: float) -> float:
     return float(stdtr(degrees, -t))
 
 
+def confidence(*levels: float) -> str:
+    """How sure intervals are: 95 %; 98.3 to 99.97 %, from the least to the most. None is written as certain."""
+    return f"{' to '.join(dict.fromkeys(_percent(end(levels)) for end in (min, max)))} %"
+
+
+def _percent(level: float) -> str:
+    rounded, doubt = f"{100 * level:.3g}", 100 - 100 * level
+    return rounded if rounded != "100" or doubt <= 0 else f"{100 * level:.{-math.floor(math.log10(doubt))}f}"
+
+
 def launches_needed(spread: float, half_width: float, level: float, power: float = 0.5, most: int = 100_000) -> int:
     """The smallest n with (t(1 - level) + t(power)) spread / sqrt(n) <= half_width, each t at n - 1 degrees.
 

@@ -137,8 +137,8 @@ def _verdict(pair: tuple[str, str], differences: np.ndarray, decision: Decision,
 
 
 def _reason(decision: Decision, margin: float, family: int) -> str:
-    difference = f"the {100 * (1 - decision.level):.3g} % interval"
-    equivalence = f"the {100 * (1 - 2 * decision.equivalence_level):.3g} % interval"
+    difference = f"the {student.confidence(1 - decision.level)} interval"
+    equivalence = f"the {student.confidence(1 - 2 * decision.equivalence_level)} interval"
     inside = f"inside ±{100 * margin:.3g} %"
     text = {
         "EQUIVALENT": f"{equivalence} lies {inside}",
