@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from photofinish import api
-from photofinish.runner import session
+from photofinish.runner import notary, reference, session
 from photofinish.runner.session import Session
 from photofinish.stats import plan
 from photofinish.values import Launch, Progress, Result
@@ -133,6 +133,18 @@ def test_a_certificate_is_used_again_unless_another_is_asked_for(store: Path) ->
     assert "Proven in an earlier race or verify" in str(api.Outcome([again]))
     assert "Proven in an earlier race or verify" not in str(api.Outcome([anew]))
     assert all(each.passed for each in anew.race.certificates)
+
+
+def test_a_refusal_is_used_again_only_while_trials_are_the_same(tmp_path: Path,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other trials may find that what was seen speaks against nobody."""
+    wrong = PAIR.replace("]", ",fault=wrong]")
+    def tried() -> tuple[bool, bool]:
+        (found,) = api.verify(MODEL, [wrong], store=tmp_path).certificates
+        return found.passed, found.reused
+    assert [tried(), tried()] == [(False, False), (False, True)]
+    monkeypatch.setattr(notary, "__file__", reference.__file__)
+    assert [tried(), tried()] == [(False, False), (False, True)]
 
 
 def test_inference_alone_is_proven_by_its_outputs_and_whoever_is_proven_whole_is_proven_for_it(tmp_path: Path) -> None:
