@@ -351,3 +351,9 @@ def test_a_notebook_gets_a_frame_of_its_own() -> None:
     page = _Page()
     page.feed(text)
     assert text.startswith("<iframe") and "&lt;!doctype html&gt;" in text and not page.open
+
+
+def test_no_two_lines_of_a_large_field_look_alike() -> None:
+    """Colours and patterns begin again after eight."""
+    colours = 8
+    assert len({(i % colours, charts.dashes(i)) for i in range(40)}) == 40

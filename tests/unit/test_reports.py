@@ -96,6 +96,16 @@ def test_the_chart_of_ratios_says_the_levels_of_its_intervals(name: str) -> None
     assert ("95 %" in drawn.summary) is (levels == [0.95])
 
 
+@pytest.mark.parametrize("question", ["warm-up", "distribution"])
+@pytest.mark.parametrize("slowest", [0.06, 6.0])
+def test_times_far_apart_are_drawn_on_a_logarithmic_axis(question: str, slowest: float) -> None:
+    field = (factories.Runner("torch:eager", 0.05), factories.Runner("mlx:eager", slowest))
+    (chart,) = (each for each in QUESTIONS[question](judge(factories.race(field, seed=1))).blocks
+                if isinstance(each, Chart))
+    axis = chart.x if chart.kind == "strip" else chart.y
+    assert axis.log is ("logarithmic" in chart.summary) is (slowest > 1)
+
+
 def test_the_chart_of_phases_has_the_opening_of_the_data() -> None:
     race = RESULTS["decided"].race
     opened = tuple(Phase(launch.number, name, "data", 0.7, 1) for launch in race.launches for name in race.contenders)

@@ -36,6 +36,11 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 Row = dict[str, Any]
 
 
+def dashes(i: int) -> tuple[int, ...]:
+    """The pattern of the i-th line: where colours begin again, patterns do so one further."""
+    return DASHES[(i + i // len(DASHES)) % len(DASHES)]
+
+
 def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
     """An <svg> element. `colours` maps names (of series or groups) to CSS colours; `number` keeps ids apart."""
     with debug_mode(False):  # Altair's validation of every part takes longer than all the rest
@@ -133,7 +138,7 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     size, title = (1.0, chart.y.title) if chart.y.log else _unit(chart.y, values)
     days = chart.x.hint == "date"
     x = _days(chart.x) if days else _numbers(chart.x, series)
-    drawn = {"axis": _value_axis(chart, series, title),
+    drawn = {"axis": _value_axis(chart.y, values, title),
              "scale": altair.Scale(type="log" if chart.y.log else "linear", zero=not (chart.y.log or nested))}
     y = altair.Y("y:Q", **drawn)
     place = _milliseconds if days else float
@@ -152,7 +157,7 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
     for i, each in enumerate(series):
         rows = [{"x": place(a), "y": b / size} for a, b in zip(each.x, each.y)]
         width = 2 + 1.6 * (len(series) - 1 - i) if nested else 2.2
-        dash = [1, 0] if nested else list(DASHES[i % len(DASHES)])
+        dash = [1, 0] if nested else list(dashes(i))
         colour = colours.get(each.name, "var(--reference)")
         dots = each.name in colours and len(rows) <= _FEW and altair.OverlayMarkDef(filled=True, size=45, color=colour)
         layers.append(altair.Chart(_data(rows), width=WIDTH - 70, height=320).mark_line(
@@ -183,11 +188,11 @@ def _ticks(series: tuple[Series, ...]) -> list[float]:
     return places if len(places) <= _FEW else [10.0**i for i in range(13) if 10.0**i <= places[-1]]
 
 
-def _value_axis(chart: Chart, series: tuple[Series, ...], title: str) -> altair.Axis:
-    if not (chart.y.log and chart.y.hint == "duration"):
-        written = {"format": "~%"} if chart.y.hint == "accuracy" else {}
-        return altair.Axis(title=title, tickCount=6, **written)
-    known = [value for each in series for value in each.y if math.isfinite(value)]
+def _value_axis(axis: Axis, values: Sequence[float], title: str, count: int = 6) -> altair.Axis:
+    if not (axis.log and axis.hint == "duration"):
+        written = {"format": "~%"} if axis.hint == "accuracy" else {}
+        return altair.Axis(title=title, tickCount=count, **written)
+    known = [value for value in values if math.isfinite(value)]
     low, high = min(known, default=1.0), max(known, default=1.0)
     coarse, fine = ([each for each in times if low / 3 <= each <= high * 3] for times in (_TIMES, _FINER))
     ticks = coarse if len(coarse) > 2 else fine
@@ -200,13 +205,15 @@ def _round(seconds: float) -> str:
 
 
 def _strip(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
-    size, title = _unit(chart.x, [value for each in series for value in each.x])
+    values = [value for each in series for value in each.x]
+    size, title = (1.0, chart.x.title) if chart.x.log else _unit(chart.x, values)
     names = [each.name for each in series]
     rows = [{"name": each.name, "group": each.group, "x": value / size} for each in series for value in each.x]
     middles = [{"name": each.name, "group": each.group, "x": sorted(each.x)[len(each.x) // 2] / size}
                for each in series]
     groups = list(dict.fromkeys(each.group for each in series))
-    x = altair.X("x:Q", scale=altair.Scale(zero=False), axis=altair.Axis(title=title, tickCount=8))
+    x = altair.X("x:Q", scale=altair.Scale(type="log" if chart.x.log else "linear", zero=False),
+                 axis=_value_axis(chart.x, values, title, count=8))
     offset = altair.YOffset("group:N", sort=groups)
     height = max(_ROW, 10 * len(groups) + 8) * len(set(names))
     dots = altair.Chart(_data(rows), width=WIDTH - _extent(names) - 20, height=height).mark_circle(

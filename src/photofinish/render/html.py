@@ -203,7 +203,7 @@ def _side(column: Column) -> str:
 
 
 def _stroke(colours: dict[str, str], series: Sequence[Any], i: int, overlaid: bool) -> str:
-    dash = "" if overlaid else f' stroke-dasharray="{" ".join(map(str, charts.DASHES[i % len(charts.DASHES)]))}"'
+    dash = "" if overlaid else f' stroke-dasharray="{" ".join(map(str, charts.dashes(i)))}"'
     colour = colours.get(series[i].name, "var(--reference)")
     return f'<path d="M0 6h34" stroke="{colour}" stroke-width="{5 if overlaid else 2.5}"{dash}/>'
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
-from photofinish.reports.reading import contender, names
+from photofinish.reports.reading import contender, far_apart, names
 from photofinish.values import Result
 
 _DOTS = 60  # per launch and contender: enough to see the shape, few enough for a small file
@@ -24,9 +24,11 @@ def section(result: Result) -> Section:
     most = max(len(seconds) for launches in steps.values() for seconds in launches.values())
     thinning = "" if most <= _DOTS else f" At most {_DOTS} of a launch are drawn, evenly spaced in rank."
     one = "query" if result.race.case.load else "step"
+    log = far_apart(seconds for launches in steps.values() for each in launches.values() for seconds in each)
     chart = Chart("strip", f"Every timed {one}, a row for each launch",
-                  "Rows of one contender that do not overlap show how much processes differ." + thinning,
-                  series, Axis(f"seconds per {one}", "duration"))
+                  "Rows of one contender that do not overlap show how much processes differ."
+                  f"{thinning}{' The axis is logarithmic.' * log}",
+                  series, Axis(f"seconds per {one}", "duration", log))
     titles = ("Fastest", "5 %", "Median", "95 %", "99 %", "Slowest")
     columns = (Column("Contender", "contender"), Column("Steps" if one == "step" else "Queries", "count"),
                *(Column(title, "duration") for title in titles), Column("Scatter within", "percent"))

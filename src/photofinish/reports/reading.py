@@ -14,6 +14,7 @@ from photofinish.values import Case, Certificate, Estimate, Load, Result, Standi
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
          "serve": "queries under load"}
+FAR = 20.0  # times the least figure
 PREDICTION = "PREDICTION"  # of what was not measured
 
 
@@ -93,6 +94,12 @@ def interval(estimate: Estimate | None) -> Interval | float | None:
     if not estimate.level:
         return estimate.value
     return Interval(estimate.value, estimate.low, estimate.high)
+
+
+def far_apart(figures: Iterable[float]) -> bool:
+    """Whether an axis that all share tells them apart only if it is logarithmic."""
+    above_zero = [each for each in figures if each > 0]
+    return bool(above_zero) and max(above_zero) > FAR * min(above_zero)
 
 
 def contender(name: str) -> Span:

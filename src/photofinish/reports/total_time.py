@@ -14,6 +14,7 @@ from photofinish.render.document import (
     Cell,
     Chart,
     Column,
+    Fold,
     Job,
     Note,
     Paragraph,
@@ -29,6 +30,7 @@ from photofinish.stats import jobs as job_lines
 from photofinish.values import Result
 
 _POINTS = 41
+_ROWS = 12  # of pairs, that are shown unasked
 _LENGTHS = {"steps": (100, 10_000, 1_000_000), "epochs": (10, 100, 1000)}
 
 
@@ -155,7 +157,7 @@ def _costs(job: Job, lengths: tuple[int, ...]) -> tuple[Cell, ...]:
             *(job.fixed + length * job.step for length in lengths))
 
 
-def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Table, ...]:
+def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Block, ...]:
     """Of each contender that spends most of what a first run costs before its steps on compiling, against those that
     are ready sooner."""
     found = {(each.contender, each.against, each.cold): each for cold in (True, False)
@@ -171,7 +173,10 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Table, ...]:
     each = f" A step takes {size:,.0f} {result.race.case.unit}." if many == "steps" else ""
     caption = (f"From how many {many} on compiling has paid for itself: in brackets the 95 % interval over launches, "
                f"into which a first run's compile time, seen once, goes as it was.{each}")
-    return (Table("break_even", columns, rows, caption),) if rows else ()
+    table = Table("break_even", columns, rows, caption)
+    if len(rows) > _ROWS:
+        return (Fold("From when on compiling has paid for itself, of every pair", (table,)),)
+    return (table,) if rows else ()
 
 
 def _told(found: job_lines.BreakEven) -> str:

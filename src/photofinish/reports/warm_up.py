@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 
 from photofinish.render.document import Axis, Chart, Column, Section, Series, Table
-from photofinish.reports.reading import contender, names
+from photofinish.reports.reading import contender, far_apart, names
 from photofinish.values import Result, WarmUp
 
 
@@ -18,8 +18,10 @@ def section(result: Result) -> Section:
     if not found:
         return Section("warm-up", "", ())
     series = tuple(_curve(name, curves) for name, curves in found.items())
-    chart = Chart("lines", "Time of each step from the second on", "Medians over launches, as far as all of them went.",
-                  series, Axis("step", "count"), Axis("seconds per step", "duration"))
+    log = far_apart(each.y[-1] for each in series)
+    chart = Chart("lines", "Time of each step from the second on", "Medians over launches, as far as all of them went."
+                  f"{' The axis of times is logarithmic.' * log}",
+                  series, Axis("step", "count"), Axis("seconds per step", "duration", log))
     columns = (Column("Contender", "contender"), Column("Found"), Column("Steps to steady state", "count"),
                Column("Second step", "duration"), Column("Last step", "duration"))
     rows = tuple((contender(name), _kinds(curves), median(each.steps for each in curves),
