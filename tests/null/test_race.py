@@ -1,12 +1,15 @@
 """Whole races on the fake framework: scripted clocks and faults through real processes, nothing installed."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +216,16 @@ def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) ->
     result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
     assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
     assert survivors(tmp_path) == []
+
+
+def test_who_says_nothing_for_longer_than_the_time_out_is_out(command: Callable[..., Any], tmp_path: Path) -> None:
+    """And nobody else, nor the reference, which takes its own time."""
+    hanging = SLOW.replace("[", "[fault=hang,")
+    told = command("race", MODEL, "-c", f"{FAST},{SLOW},{hanging}", "--timeout", "20s", "--launches", "1", "--json")
+    result = json.loads(told.out)
+    assert {each["name"]: each["failure"] and each["failure"]["message"] for each in result["contenders"]} == {
+        FAST: None, SLOW: None, hanging: "gave no answer within 20 s"}
+    assert result["comparable"]
 
 
 def test_two_races_write_to_one_store_at_once(tmp_path: Path) -> None:

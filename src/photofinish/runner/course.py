@@ -296,7 +296,7 @@ class Course:
         self.watchdog.watch(mark)
         variables = {**start.variables(entry.home, os.environ, self.folder / "cache" / "reference"), **allocator.KEEP}
         return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
-                             self.patience.start, self.sign_of_life)
+                             Patience().start, self.sign_of_life)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""
