@@ -13,7 +13,7 @@ from photofinish.cli import accuracy, largest_batch, race, run, serve, sweep, ve
 from photofinish.errors import UsageError
 
 SHOWN = {"html", "as_json", "as_csv", "as_markdown", "quiet"}  # the command's own
-UNTOLD = {"listener", "timeout", "command"}  # of Python alone
+UNTOLD = {"listener", "command"}  # of Python alone
 
 
 @pytest.mark.parametrize(("command", "verb", "besides"), [

@@ -28,6 +28,7 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
 @options.contenders
 @options.environments
 @options.case
+@options.timeout
 @options.store
 @options.as_json
 @options.quiet

@@ -31,6 +31,7 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted (what was 
 @options.threads
 @options.optimizer
 @click.option("--again", is_flag=True, help="Try again what was tried before and is in the store.")
+@options.timeout
 @options.store
 @options.as_json
 @options.quiet

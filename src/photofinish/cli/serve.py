@@ -46,6 +46,7 @@ Exit code: as of photofinish race.""")
               help="Time for the measurements, such as 5m or 1h.")
 @options.margin
 @options.memory
+@options.timeout
 @options.energy
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes of each contender, among which the queries are divided. Default: 5.")

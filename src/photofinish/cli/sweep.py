@@ -46,6 +46,7 @@ Exit code: as of photofinish race.""")
               help="Time for the launches, such as 5m or 1h.")
 @options.margin
 @options.memory
+@options.timeout
 @options.energy
 @click.option("--launches", type=options.COUNT, metavar="N",
               help="Fresh processes of each contender at each batch. Default: 6, if the budget allows, 2 at least.")
