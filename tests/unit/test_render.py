@@ -355,5 +355,4 @@ def test_a_notebook_gets_a_frame_of_its_own() -> None:
 
 def test_no_two_lines_of_a_large_field_look_alike() -> None:
     """Colours and patterns begin again after eight."""
-    colours = 8
-    assert len({(i % colours, charts.dashes(i)) for i in range(40)}) == 40
+    assert len({(i % html._COLOURS, charts.dashes(i)) for i in range(40)}) == 40

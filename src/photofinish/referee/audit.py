@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
+from photofinish.stats.advice import NAMED
 from photofinish.values import Case, Contender, Finding
 
 Probes = Mapping[str, Mapping[str, Any]]  # what measure.probes.run returned, by contender
@@ -93,7 +94,6 @@ def _denormals(seen: Mapping[str, Any]) -> str:
     return f"{' and '.join(lost)} flushed to zero" if lost else "kept"
 
 
-NAMED = 4  # contenders that are named one by one, however many there are
 EXACT = ("float32", "float64")  # what comes out of a coarser format is as the framework has it
 BITS_HOW = "products whose last mantissa bits are known, and random ones against float64"
 TOPICS = (

@@ -153,6 +153,9 @@ class Patience:
         return cls() if seconds is None else cls(*([seconds] * len(fields(cls))))
 
 
+UNHURRIED = Patience()  # with the referee's own work, which a time-out of contenders does not end
+
+
 @dataclass(frozen=True)
 class Work:
     """What contenders are built from and fed with, as files: a graph, its weights, `count` batches."""
@@ -296,7 +299,7 @@ class Course:
         self.watchdog.watch(mark)
         variables = {**start.variables(entry.home, os.environ, self.folder / "cache" / "reference"), **allocator.KEEP}
         return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
-                             Patience().start, self.sign_of_life)
+                             UNHURRIED.start, self.sign_of_life)
 
     def load_arguments(self, entry: Entry) -> dict[str, Any]:
         """What a worker needs to make this contender: its framework, Setup, and what was planted in it."""

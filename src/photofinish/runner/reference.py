@@ -30,7 +30,7 @@ from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner import kept
-from photofinish.runner.course import Course, Entry, Patience, usable_cores
+from photofinish.runner.course import UNHURRIED, Course, Entry, usable_cores
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.store import Store
@@ -46,7 +46,6 @@ PACES: Paces = [tuple(replace(each, learning_rate=each.learning_rate * pace) for
 # Nats of a cross entropy. Below, little is left of 1 - p of the label but what the sum of a softmax lost: terms that
 # are small beside the largest vanish where they are added to it one after another, 4e-6 of a thousand classes.
 BY_HEART = 0.5
-PATIENCE = Patience()  # with the referee's own work, which a time-out of contenders does not end
 EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 # At least: each parameter once in float32, and in float64 with one slot and with two before two steps each.
 KEPT = 4 + 2 * 8 * (2 + 3)
@@ -188,7 +187,7 @@ class Reference:
         if not (folder / sent_in(form) / "about.json").exists():
             self._say(f"the reference sends gradients in {form}")
             with self._loaded(self.by[folder]) as worker, self.course.proving(folder, sent_in(form)):
-                worker.ask("prove", PATIENCE.prove, folder=str(folder), label=sent_in(form), parts=world,
+                worker.ask("prove", UNHURRIED.prove, folder=str(folder), label=sent_in(form), parts=world,
                            sent=form)
 
     def parts(self, world: int) -> int:
@@ -263,20 +262,20 @@ class Reference:
                 self._say(f"the reference rounds to {form.name}: draw {draw} of {EXACT_DRAWS}")
                 forward_only = self.forward_only or form.equal
                 with self.course.proving(folder, label, forward_only=forward_only):
-                    worker.ask("prove", PATIENCE.prove, folder=str(folder), label=label,
+                    worker.ask("prove", UNHURRIED.prove, folder=str(folder), label=label,
                                forward_only=forward_only, unit=form.noise, draw=draw, equal=form.equal)
 
     def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1,
              **options: bool) -> None:
         with self._loaded(entry) as worker, self.course.proving(folder, label, command, **options):
-            worker.ask(command, PATIENCE.prove, folder=str(folder), label=label, parts=parts, **options)
+            worker.ask(command, UNHURRIED.prove, folder=str(folder), label=label, parts=parts, **options)
 
     @contextmanager
     def _loaded(self, entry: Entry) -> Iterator[WorkerProcess]:
         """A worker of its own, gone afterwards. Raises WorkerFailed."""
         worker = self.course.start_reference(entry)
         try:
-            worker.ask("load", PATIENCE.load, **self._load_arguments(entry))
+            worker.ask("load", UNHURRIED.load, **self._load_arguments(entry))
             yield worker
         finally:
             worker.kill()

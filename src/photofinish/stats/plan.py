@@ -88,13 +88,12 @@ def after(race: Race, budget_left: float, precision: float, margin: float | None
         return Plan(0, FEWEST_ROUNDS, "nothing was timed")
     costs = _costs(race, tasks)
     affordable = int(budget_left // costs.launch(costs.rounds))
-    if done < PILOT and not race.looks:
-        more = max(0, min(PILOT - done, affordable))
-        reason = f"the pilot takes {more} more launch{'es' * (more != 1)}"
-        reason = reason if more else f"the budget allows no launch after {done}"
-        return Plan(more, costs.rounds, reason, (), more * costs.launch(costs.rounds))
     if affordable < 1:
         return Plan(0, costs.rounds, f"the budget allows no launch after {done}", race.looks)
+    if done < PILOT and not race.looks:
+        more = min(PILOT - done, affordable)
+        return Plan(more, costs.rounds, f"the pilot takes {more} more launch{'es' * (more != 1)}", (),
+                    more * costs.launch(costs.rounds))
     looks = race.looks or (done,)
     return _after_look(_first(race, numbers[:looks[0]], looks), done, budget_left, precision, costs)
 
