@@ -11,7 +11,7 @@ import pytest
 from photofinish import api, factors_run
 from photofinish.cli.present import _FORMATS
 from photofinish.errors import Stopped
-from photofinish.factors import CONFIRMED
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED
 from photofinish.reports import factors as report
 from photofinish.reports.json import schema
 
@@ -26,16 +26,23 @@ def test_a_planted_cause_is_named_with_its_size_and_confirmed(store: Path, comma
     told = command(*asked, "--json", "--html", "factors.html")
     found = json.loads(told.out)
     jsonschema.validate(found, schema("factors"), cls=jsonschema.Draft202012Validator)
-    assert told.code == 0 and found["outcome"] == CONFIRMED and found["cause"]["factor"] == "step"
     assert [each["factor"] for each in found["gap"]["shares"]] == ["step", "memory"]
     first = found["gap"]["shares"][0]["ratio"]
     assert first["value"] == pytest.approx(1.2, rel=0.02) and first["low"] <= first["value"] <= first["high"] < 1.25
+    assert found["cause"]["factor"] == "step"
     assert found["cause"]["changed"] == "fake:steady[memory=1,noise=0.001,step=0.010]"
-    assert "CONFIRMED" in Path("factors.html").read_text()
+    check = found["check"]
+    assert check["observed"]["value"] == pytest.approx(1.2, rel=0.02)
+    assert check["over_predicted"]["value"] == pytest.approx(1.0, rel=0.02)
+    # one interval in twenty misses the truth (the noise is drawn anew): then it is not confirmed, and says so
+    holds = check["over_predicted"]["low"] <= 1 <= check["over_predicted"]["high"]
+    assert (told.code, found["outcome"]) == ((0, CONFIRMED) if holds else (1, NOT_CONFIRMED))
+    assert found["outcome"] in Path("factors.html").read_text()
 
 
 def test_a_placebo_names_no_cause_and_races_nothing_again(store: Path, command: Callable[..., Any]) -> None:
-    told = command("factors", MODEL, "-c", FAST, "--factor", "memory=0,1", "--factor", "batch=4,8", "--task", "infer",
+    same = "fake:steady[noise=0,step=0.010]"  # with noise one placebo in thirty would be shown to do something
+    told = command("factors", MODEL, "-c", same, "--factor", "memory=0,1", "--factor", "batch=4,8", "--task", "infer",
                    "--launches", "2", "--store", str(store), "--quiet")
     assert told.code == 0 and "NO CAUSE NAMED" in told.out and "no cause is named" in told.out
 
