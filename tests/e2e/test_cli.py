@@ -119,6 +119,7 @@ def refused(run: Any, *said: str) -> None:
     (["race", "digits_cnn", "-c", FAKES, "--task", "fit", "--data", "patterns:x"], ["patterns:512"]),
     (["gate", "resnet18", "-c", "fake", "--baseline", "nope"], ["'nope'", "a version", "folder", "git:REVISION"]),
     (["history", "resnet18", "--framework", "torch", "--versions", "2.13.0,2.13.0"], ["2.13.0", "named twice"]),
+    (["history", "resnet18", "--framework", "torch", "--versions", "1.0.0,1.0"], ["1.0 of torch", "named twice"]),
     (["show", "resnet18", "--as", "tensorflow"], ["'tensorflow'", "did you mean keras?"]),
     (["show", "resnet18", "--as", "jax"], ["'jax'", "did you mean flax?"]),
     (["race", "resnet18", "-c", FAKES, "--threads", "4096"], ["4096", "choose 1 to"]),

@@ -121,6 +121,12 @@ def test_threads_are_counted_by_their_work(shares: tuple[float, ...], at_once: f
     assert (seen["at_once"], seen["taking_part"]) == (pytest.approx(at_once), pytest.approx(taking_part))
 
 
+def test_a_thread_that_ends_while_threads_are_counted_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: [self / "0"])  # no thread has that number
+    seen = probes.threads(Ticking(1.0))
+    assert (seen["taking_part"], seen["alive"]) == (None, None)
+
+
 def thread_warning(*shares: float, regime: str = "matched", name: str = "liar") -> str:
     seen = {name: {**SEEN, "threads": Ticking(*shares).seen()}}
     case = Case("net", "digest", "train", 8, (3, 8, 8), threads=2, regime=regime)

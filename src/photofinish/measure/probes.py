@@ -7,6 +7,7 @@ What was seen is returned as plain JSON data; `referee.audit` judges it.
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Tuple
 
@@ -185,8 +186,11 @@ def busy_operands() -> Dict[str, np.ndarray]:
 
 def _seconds_of_threads() -> Dict[str, float]:
     """CPU seconds of each living thread of this process, by its number (Linux; elsewhere nothing)."""
-    return {path.name: int((path / "schedstat").read_text().split()[0]) / 1e9
-            for path in Path("/proc/self/task").glob("*")}
+    found = {}
+    for path in Path("/proc/self/task").glob("*"):
+        with suppress(OSError):  # it may end while it is looked at
+            found[path.name] = int((path / "schedstat").read_text().split()[0]) / 1e9
+    return found
 
 
 def _cpus_allowed() -> Optional[int]:

@@ -36,8 +36,8 @@ def choose(lines: Sequence[str], versions: Sequence[str] = (), *, device: str = 
     known = _lines(lines, device)
     asked = [each for text in environments.split(versions) for each in _asked(text, known)]
     for one, other in itertools.combinations(asked, 2):
-        if one[:2] == other[:2]:
-            raise UsageError(f"version {one[1]} of {one[0].name} is named twice", "name it once in --versions")
+        if one[0] == other[0] and Version(one[1]) == Version(other[1]):  # 2.0 is 2.0.0
+            raise UsageError(f"version {other[1]} of {one[0].name} is named twice", "name it once in --versions")
     if not versions:
         asked = [(line, version, None) for line in known
                  for version in environments.at_hand(line.framework, choice or Choice())
