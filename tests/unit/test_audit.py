@@ -164,7 +164,7 @@ def findings(regime: str = "matched", **contestants: Contestant) -> dict[tuple[s
 
 def test_a_matched_race_warns_of_what_is_not_as_asked_or_not_the_same() -> None:
     found = findings(honest=Liar(), tf32=Liar(mantissa(10)), flushing=Liar(flushed, flushed))
-    assert found["tf32", "matrix products"].warning == "the race asks for float32"
+    assert found["tf32", "matrix products"].warning == "matrix products: TF32 where the race asks for float32"
     assert found["honest", "matrix products"].warning == ""
     assert "flushing: results and operands flushed" in found["honest", "denormals"].warning
     assert found["tf32", "tf32 (facts)"].found == "False"  # the flag lies
@@ -197,7 +197,10 @@ def test_what_cannot_be_probed_is_warned_of() -> None:
 
     found = findings(mute=Mute())
     assert found["mute", "matrix products"].found == "not known: no matmul"
-    assert found["mute", "matrix products"].warning
+    assert {each.warning for each in found.values() if each.warning} == {
+        "could not be probed for matrix products, convolutions, result type, denormals, threads: "
+        "nothing vouches for these"}
+    assert not any(each.warning for each in findings("out-of-the-box", mute=Mute()).values())
     assert found["mute", "threads"].found == "not known: no matmul"
 
 

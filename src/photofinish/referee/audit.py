@@ -40,6 +40,8 @@ def findings(probes: Probes, case: Case, formats: Mapping[str, str] | None = Non
                  for contender, seen in probes.items()]
         found += _warned(lines, topic.same) if case.regime == "matched" else lines
     found += _threads(probes, case)
+    if case.regime == "matched":
+        found = [_unvouched(line, found) for line in found]
     for part, how in RECORDS.items():
         found += [Finding(contender, f"{key} ({part})", _spoken(value), how=how)
                   for contender, seen in probes.items() for key, value in seen[part].items()]
@@ -114,20 +116,33 @@ def _finding(topic: Topic, contender: str, seen: Mapping[str, Any], case: Case) 
 def _warned(lines: Iterable[Finding], same: bool) -> Iterator[Finding]:
     """Lines of one topic, with what is not as asked, or not the same for all where it is to be."""
     lines = list(lines)
-    known = [line for line in lines if not line.found.startswith("not known")]
+    known = [line for line in lines if _known(line)]
     kinds = {found: [line.contender for line in known if line.found == found]
              for found in dict.fromkeys(line.found for line in known)}
     told = "; ".join(f"{_all_of(names, known)}: {found}" for found, names in sorted(
         kinds.items(), key=lambda kind: len(kind[1])))
     for line in lines:
         if line not in known:
-            yield replace(line, warning="could not be probed, so nothing vouches for it")
+            yield line
         elif line.expected:
-            yield replace(line, warning="" if line.found == line.expected else f"the race asks for {line.expected}")
+            other = f"{line.topic}: {line.found} where the race asks for {line.expected}"
+            yield replace(line, warning="" if line.found == line.expected else other)
         elif len(kinds) > 1 and same:
             yield replace(line, warning=f"{line.topic}: it differs between contenders ({told})")
         else:
             yield line
+
+
+def _known(line: Finding) -> bool:
+    return not line.found.startswith("not known")
+
+
+def _unvouched(line: Finding, lines: Sequence[Finding]) -> Finding:
+    """What could not be probed of a contender is warned of together."""
+    if _known(line):
+        return line
+    topics = [each.topic for each in lines if each.contender == line.contender and not _known(each)]
+    return replace(line, warning=f"could not be probed for {', '.join(topics)}: nothing vouches for these")
 
 
 def _all_of(names: Sequence[str], known: Sequence[Finding]) -> str:
