@@ -110,6 +110,19 @@ def test_the_reference_counts_by_the_families_of_layers_a_graph_uses(package: Pa
     assert touched(package / file, "numpy", PLAIN, POOLED) == expected
 
 
+@pytest.mark.parametrize(("file", "expected"), [
+    ("frameworks/_keras/use.py", True), ("frameworks/_keras/dense.py", True), ("frameworks/_keras/pooling.py", False),
+    ("frameworks/_keras/session_source.py", False), ("frameworks/_common/on_torch.py", False)])
+def test_of_a_part_that_several_share_counts_what_is_imported(package: Path, file: str, expected: bool) -> None:
+    assert touched(package / file, "keras-jax", PLAIN) == [expected]
+
+
+@pytest.mark.parametrize(("file", "expected"), [
+    ("frameworks/_tfjs/weights.mjs", True), ("frameworks/_tfjs/pooling.mjs", False), ("node/worker.mjs", True)])
+def test_of_javascript_every_file_counts(package: Path, file: str, expected: bool) -> None:
+    assert touched(package / file, "tfjs", PLAIN) == [expected]
+
+
 def test_a_mode_with_a_writer_of_its_own_counts_by_what_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {mode: parcel.adapter_digest("jax", PLAIN, mode) for mode in ("jit", "plain")}
     assert before["jit"] != before["plain"]

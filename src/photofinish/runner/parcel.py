@@ -128,15 +128,16 @@ def _driving(main: str) -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def _interpreting(main: str, own: tuple[str, ...], families: frozenset[str]) -> frozenset[str]:
-    """The paths of the framework's main file, its own parts for these families of layers, and the layers themselves. A
-    family has a file of the same name in layers/ and in the framework's part."""
-    known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
+    """The paths of the framework's main file, of its own parts for these families of layers, of the layers themselves,
+    and of what they import. A family has a file of the same name in layers/ and in the framework's part. Of what is in
+    JavaScript every file counts."""
     parts = [f"frameworks/{part}" for part in own]
     wanted = [main, *DRIVERS]
     wanted += [f"{room}/{family}{suffix}" for family in families for room in ("layers", *parts) for suffix in SOURCES]
-    rooms = parts + ([JAVASCRIPT] if wanted[0].endswith(".mjs") else [])
-    wanted += [str(path.relative_to(PACKAGE)) for room in rooms for path in (PACKAGE / room).iterdir()
-               if path.suffix in SOURCES and path.stem not in known]
+    if main.endswith(".mjs"):
+        known = {path.stem for path in (PACKAGE / "layers").glob("*.py")} - {"base", "windows"}
+        wanted += [str(path.relative_to(PACKAGE)) for room in (*parts, JAVASCRIPT)
+                   for path in (PACKAGE / room).iterdir() if path.suffix in SOURCES and path.stem not in known]
     return _imported(wanted, NOT_DECIDING)
 
 
@@ -148,7 +149,7 @@ def _imported(wanted: list[str], left_out: frozenset[str]) -> frozenset[str]:
         if path in found or not (PACKAGE / path).exists() or Path(path).stem in left_out:
             continue
         found.add(path)
-        imported = re.findall(r"^from photofinish\.((?:layers|frameworks)(?:\.\w+)*) import (\([^)]*\)|.*)",
+        imported = re.findall(r"^ *from photofinish\.((?:layers|frameworks)(?:\.\w+)*) import (\([^)]*\)|.*)",
                               (PACKAGE / path).read_text(), re.MULTILINE)
         for module, names in imported:
             place = module.replace(".", "/")  # a file, or a folder of which whole files may be imported by name
