@@ -1,6 +1,7 @@
 """What the rehearsal sees of compiling and of memory, on the fake framework."""
 
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -99,6 +100,35 @@ def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kep
         back = [course.start(each, 0, memory=allocator.GIVE_BACK) for each in entries]
         assert [allocator.GIVE_BACK.items() <= each.items() for each in back] == [True, False, False]
         assert all(not course.load_arguments(each)["setup"]["options"] for each in entries)
+
+
+def test_threads_of_what_is_not_timed_do_not_wait_for_cores_that_others_use(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others: variables)
+    (entry,), _ = find_entries(["fake"], "cpu")
+    graph, case, optimizer = make_case(MODEL, 2, None, None, "", "matched", "cpu", 1)
+    with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, [entry], lambda *records: None, 0) as course:
+        assert not courses.CALM.keys() & dict(course.start(entry, 1)).keys()  # type: ignore[call-overload]
+        for variables in (course.start(entry, 0, timed=False), course.start_reference(entry)):
+            assert courses.CALM.items() <= dict(variables).items()  # type: ignore[call-overload]
+        monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")  # the user's own word
+        for timed in (True, False):
+            assert dict(course.start(entry, 1, timed=timed))["OMP_WAIT_POLICY"] == "ACTIVE"  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_beside_other_programs_a_proof_has_a_worker_of_its_own(crowded: bool, tmp_path: Path,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[bool] = []
+    start = courses.Course.start
+
+    def counted(course: courses.Course, *about: Any, timed: bool = True, **more: Any) -> Any:
+        started.append(timed)
+        return start(course, *about, timed=timed, **more)
+    monkeypatch.setattr(courses.Course, "start", counted)
+    monkeypatch.setattr("photofinish.runner.rehearsal.crowd", lambda reply: "other programs" if crowded else "")
+    (found,) = api.race(MODEL, [PLAIN, COMPILED], launches=1, seed=1, store=tmp_path, batch=8)
+    assert found.comparable and started == [True] * 2 + [False] * 2 * crowded + [True] * 2
 
 
 def test_a_crowded_machine_is_spoken_of_where_it_can_be_seen() -> None:

@@ -39,6 +39,9 @@ STEP_OF = {"epoch": "train", "fit": "train", SERVE: "infer"}  # what other tasks
 
 # What the shell says about Python reaches a worker in this Python alone (`start`), which is seen with it, too.
 NOT_INHERITED = (*start.NODE_VARIABLES, *dict(start.SETTINGS.values()), *allocator.KEEP, *switches.THREADS)
+# Where nothing is timed, OpenMP's threads that wait for others soon leave their cores to whoever has work, as those of
+# GCC's library (GOMP) do not by themselves: beside another program a proof in PyTorch took eight times as long.
+CALM: Mapping[str, str] = {"GOMP_SPINCOUNT": "5000", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 class Recorder(Protocol):
@@ -255,19 +258,19 @@ class Course:
         return any(len(self.field_of(task)) >= self.least for task in self.tasks)
 
     def start(self, entry: Entry, launch: int, memory: Mapping[str, str] = allocator.KEEP,
-              linked: bool = True) -> Worker:
-        """A fresh worker, pinned to the case's cores; of a strategy one for each rank, on hosts of their own if they
-        are to be `linked` and the case has a link or machines. `memory` is what becomes of what it frees. Raises
+              timed: bool = True) -> Worker:
+        """A fresh worker, pinned to the case's cores; of a strategy one for each rank, if they are `timed` on hosts of
+        their own where the case has a link or machines. `memory` is what becomes of what it frees. Raises
         WorkerFailed."""
         place = f"{launch}-{self.place(entry)}"
         if not entry.contender.strategy:
-            return self._process(entry, place, self._environment(entry, memory))
-        apart = linked and self.hosts and entry.processes > 1
+            return self._process(entry, place, self._environment(entry, memory, timed=timed))
+        apart = timed and self.hosts and entry.processes > 1
         hosts: Sequence[Host | Machine | None] = self.hosts if apart else [None] * entry.processes
         seen = self.case.device == "cpu" and not any(isinstance(host, Machine) for host in hosts)
         return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}",
-            self._environment(entry, memory, _place_on(hosts, rank)), hosts[rank]),
+            self._environment(entry, memory, _place_on(hosts, rank), timed), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world,
             seen)
 
@@ -297,7 +300,8 @@ class Course:
         WorkerFailed."""
         mark = mark_of(f"{self.folder.name}-reference")
         self.watchdog.watch(mark)
-        variables = {**start.variables(entry.home, os.environ, self.folder / "cache" / "reference"), **allocator.KEEP}
+        variables = {**CALM, **start.variables(entry.home, os.environ, self.folder / "cache" / "reference"),
+                     **allocator.KEEP}
         return WorkerProcess(start.command(entry.home, self.rooms), variables, self.folder / "reference.log", mark,
                              UNHURRIED.start, self.sign_of_life)
 
@@ -361,7 +365,8 @@ class Course:
     def close(self) -> None:
         self.watchdog.close()
 
-    def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0) -> dict[str, str]:
+    def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0, timed: bool = True
+                     ) -> dict[str, str]:
         case, world = self.case, entry.processes
         allowed = entry.contender.threads(case.threads)
         cores, threads = share(usable_cores()[:allowed], rank, world), allowed // world
@@ -370,7 +375,7 @@ class Course:
         environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
         if case.regime == "matched":
             environment.update({name: str(threads) for name in switches.THREADS})
-        return {**environment, **allocator.variables(entry.contender, case, memory)}
+        return {**({} if timed else CALM), **environment, **allocator.variables(entry.contender, case, memory)}
 
 
 def _place_on(hosts: Sequence[Host | Machine | None], rank: int) -> int:

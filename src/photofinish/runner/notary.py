@@ -108,7 +108,7 @@ class Notary:
         known = self.known(entry) if entry.name in self.course.facts else None
         if known is not None:
             return known
-        worker = self.course.start(entry, 0, memory=AS_IT_LIKES, linked=False)
+        worker = self.course.start(entry, 0, memory=AS_IT_LIKES, timed=False)
         try:
             self.course.load(worker, entry)
             return self.known(entry) or self.certify(worker, entry, lambda text: say(f"{entry.name}: {text}"))

@@ -44,7 +44,7 @@ class Prediction:
     def _start(self, entry: Entry) -> None:
         course, patience = self.course, self.course.patience
         course.listener(Progress("environment", f"starting {entry.name}", entry.name))
-        worker = self.workers[entry.name] = course.start(entry, 0, memory=AS_IT_LIKES)
+        worker = self.workers[entry.name] = course.start(entry, 0, memory=AS_IT_LIKES, timed=False)
         course.load(worker, entry)
         built = worker.ask("build", patience.build, **course.build_arguments())
         if built["differences"] and "build" in dict(entry.contender.options):

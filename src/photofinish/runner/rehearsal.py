@@ -104,6 +104,8 @@ class Rehearsal:
 
     def _certify(self, entry: Entry) -> None:
         assert self.notary is not None
+        if not self.quiet and entry.name in self.workers:
+            self.workers.pop(entry.name).kill()
         worker = self.workers.get(entry.name) or self._again(entry)
         worker.wake()
         known = self.notary.known(entry)  # by now, if it is a copy of one before it
@@ -112,8 +114,8 @@ class Rehearsal:
         self._settle(earned)
 
     def _again(self, entry: Entry) -> Worker:
-        """A fresh worker for the proof of one whose worker could not wait."""
-        worker = self.workers[entry.name] = self.course.start(entry, 0, memory=AS_IT_LIKES, linked=False)
+        """A fresh worker for the proof of one whose worker could not wait, or would wait for cores that others use."""
+        worker = self.workers[entry.name] = self.course.start(entry, 0, memory=AS_IT_LIKES, timed=False)
         worker.ask("load", self.course.patience.load, **self.course.load_arguments(entry))
         return worker
 
