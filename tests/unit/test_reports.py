@@ -31,7 +31,7 @@ from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
 from photofinish.reports.reading import between, measure
 from photofinish.stats import judge
-from photofinish.values import Check, Failure, Phase, Result, Skip, Straggler, Training
+from photofinish.values import Check, Failure, Finding, Phase, Result, Skip, Straggler, Training
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -228,6 +228,39 @@ def test_a_mismatch_of_numerics_is_told_beside_the_verdict_and_in_the_audit() ->
     (audit,) = tables(shown, "audit")
     assert "TF32 (asked: float32)" in repr(audit) and "not known (asked: float32)" in repr(audit)
     assert any("torch:eager: could not be probed" in warning for warning in warnings)
+
+
+def test_who_was_proven_on_other_data_has_curves_of_its_own() -> None:
+    result = RESULTS["decided"]
+    again, *others = result.race.certificates
+    elsewhere = {name: tuple(2 * each for each in losses) for name, losses in again.curves.items()}
+    again = replace(again, curves=elsewhere, reference_curves=elsewhere)
+    shown = document(replace(result, race=replace(result.race, certificates=(again, *others))), ("losses",))
+    drawn = {each.title: [series.name for series in each.series] for each in blocks_of(shown, Chart)
+             if isinstance(each, Chart)}
+    assert drawn["Training loss with SGD, on other data"] == [again.reference, again.contender]
+    assert drawn["Training loss with SGD"] == [again.reference, *(each.contender for each in others)]
+    assert "on other data" not in repr(document(result, ("losses",)))
+
+
+def test_what_one_framework_of_many_tells_is_no_column() -> None:
+    result = RESULTS["decided"]
+    told = {name: {"version": "1.0", **({"renderer": "clang"} if name == result.race.contenders[0] else {})}
+            for name in result.race.contenders}
+    shown = document(replace(result, race=replace(result.race, versions=told)), ("machine",))
+    (table,) = tables(shown, "versions")
+    assert [each.title for each in table.columns] == ["Contender", "version"] and "clang" in repr(shown)
+
+
+def test_what_is_probed_stands_apart_from_what_is_told() -> None:
+    result = RESULTS["decided"]
+    name = result.race.contenders[0]
+    facts = Finding(name, "version (facts)", "2.13.0", how="as the framework reports it, not probed")
+    shown = document(replace(result, race=replace(result.race, audit=(*result.race.audit, facts))), ("audit",))
+    (probed,), (told,) = tables(shown, "audit"), tables(shown, "audit_recorded")
+    assert "version (facts)" not in [each.title for each in probed.columns]
+    assert [plain((row[0],)) for row in probed.rows] == list(result.race.contenders)
+    assert told.rows[0][1:] == ("version (facts)", "2.13.0")
 
 
 def test_every_question_is_answered_and_the_brief_one_is_a_part(result: Result) -> None:

@@ -10,6 +10,7 @@ from photofinish.reports.reading import contender, counted
 from photofinish.values import Result
 
 _SHORT = 24  # characters of a cell in the table of versions
+_SHARED = 4  # a column of it is told by one of so many at least
 _BYTES = ("memory", "ram", "swap")
 
 
@@ -32,10 +33,12 @@ def section(result: Result) -> Section:
 
 
 def _versions(versions: dict[str, dict[str, Any]]) -> tuple[Block, ...]:
-    """A table of what is short for everyone; what is long (build flags) folded away, contender by contender."""
+    """A table of what is short for everyone and told by many; what is long (build flags) or rare folded away,
+    contender by contender."""
     words = {name: {fact: _word(value, fact) for fact, value in facts.items()} for name, facts in versions.items()}
     every = list(dict.fromkeys(fact for facts in words.values() for fact in facts))
-    short = [fact for fact in every if all(len(facts.get(fact) or "") <= _SHORT for facts in words.values())]
+    short = [fact for fact in every if all(len(facts.get(fact) or "") <= _SHORT for facts in words.values())
+             and sum(bool(facts.get(fact)) for facts in words.values()) >= len(words) / _SHARED]
     columns = (Column("Contender", "contender"), *(Column(fact.replace("_", " ")) for fact in short))
     table = Table("versions", columns, tuple((contender(name), *(facts.get(fact) for fact in short))
                                              for name, facts in words.items()))
