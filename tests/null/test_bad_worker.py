@@ -96,9 +96,10 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     faults: dict[str, str] = {}
     honest = Course.start
 
-    def start(self: Course, entry: Entry, launch: int, memory: Mapping[str, str] = KEEP) -> WorkerProcess:
+    def start(self: Course, entry: Entry, launch: int, memory: Mapping[str, str] = KEEP,
+              timed: bool = True) -> WorkerProcess:
         if entry.name not in faults:
-            return honest(self, entry, launch, memory)
+            return honest(self, entry, launch, memory, timed)
         fault = faults[entry.name]
         mark = watchdog.mark_of(f"{self.folder.name}-{launch}-{fault}")
         self.watchdog.watch(mark)

@@ -41,9 +41,9 @@ def _table(findings: tuple[Finding, ...], contenders: tuple[str, ...]) -> Table:
 
 def _recorded(findings: tuple[Finding, ...], contenders: tuple[str, ...]) -> Table:
     """A row for each fact, for there are many and most are of one framework alone."""
-    rows = sorted(((contenders.index(each.contender), each) for each in findings), key=lambda row: row[0])
-    return Table("audit_recorded", (Column("Contender", "contender"), Column("What"), Column("Value")),
-                 tuple((contender(each.contender), each.topic, each.found) for _, each in rows))
+    rows = tuple((contender(name), each.topic, each.found) for name in contenders for each in findings
+                 if each.contender == name)
+    return Table("audit_recorded", (Column("Contender", "contender"), Column("What"), Column("Value")), rows)
 
 
 def _cell(finding: Finding | None) -> Cell:

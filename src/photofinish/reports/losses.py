@@ -10,7 +10,7 @@ from photofinish.values import Certificate, Result
 Curves = dict[str, tuple[float, ...]]  # name -> a loss for each step
 
 _ALIKE = "From the same weights on the same batches; lines that agree lie on top of each other."
-_AGAIN = "Of those that were refused at first, and proven on the data of a second trial."
+_AGAIN = "On other weights and batches than above: who is refused once is tried again on others."
 _TITLES = {"sgd": "SGD", "adam": "Adam"}
 
 
