@@ -174,7 +174,8 @@ def test_a_framework_that_is_not_installed_is_named_with_its_cure(process: Comma
                                                                   arguments: list[str], said: str) -> None:
     (tmp_path / "blocker").mkdir()
     (tmp_path / "blocker" / "sitecustomize.py").write_text(BLOCKER)
-    run = process(*arguments, environment={"PYTHONPATH": str(tmp_path / "blocker")})
+    run = process(*arguments, environment={"PYTHONPATH": str(tmp_path / "blocker"),
+                                           "PHOTOFINISH_CACHE": str(tmp_path)})  # where no environment lies
     refused(run, said, "TensorFlow", "is not installed", "photofinish env create tensorflow")
 
 
