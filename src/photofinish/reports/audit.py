@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from photofinish.referee.audit import RECORDS
 from photofinish.render.document import Block, Cell, Column, Fold, Note, Paragraph, Section, Span, Table
 from photofinish.reports.reading import attributed, contender
 from photofinish.values import Finding, Result
 
-_RECORDED = ("(facts)", "(evidence)")  # topics that are not probed
+_RECORDED = tuple(f"({part})" for part in RECORDS)  # how topics end that are not probed
 _REGIMES = {"matched": "All contenders were asked for the same numerics, threads and allocator effect (matched).",
             "out-of-the-box": "Every framework ran with its own defaults (out-of-the-box): differences are part of "
                               "the result."}

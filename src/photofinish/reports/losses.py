@@ -31,7 +31,7 @@ def _by_data(certificates: Sequence[Certificate], optimizer: str) -> list[list[C
     for each in certificates:
         if optimizer in each.curves:
             exact = each.reference_curves.get(optimizer) or each.curves[optimizer]
-            found.setdefault(f"{exact[0]:.3g}", []).append(each)
+            found.setdefault(f"{exact[0]:.5g}", []).append(each)
     return sorted(found.values(), key=len, reverse=True)
 
 
