@@ -33,15 +33,19 @@ addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".job").forEach(calculator);
 });
 
+const panel = (button) => document.getElementById(button.getAttribute("aria-controls"));
+
 function tabs(buttons) {
   const select = (chosen) => buttons.forEach((button) => {
     const selected = button === chosen;
     button.setAttribute("aria-selected", selected);
     button.tabIndex = selected ? 0 : -1;
-    document.getElementById(button.getAttribute("aria-controls")).hidden = !selected;
+    panel(button).hidden = !selected;
   });
   const turns = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   buttons.forEach((button, i) => {
+    panel(button).setAttribute("role", "tabpanel"); // without scripts all races stand below each other: articles
+    panel(button).setAttribute("aria-label", button.firstElementChild.textContent);
     button.addEventListener("click", () => select(button));
     button.addEventListener("keydown", (event) => {
       if (!(event.key in turns)) return;
