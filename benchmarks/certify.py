@@ -165,6 +165,8 @@ def main() -> int:
     contenders = options.contenders or (["all"] if ledger.reduced else list(CONTENDERS))
     if contenders == ["all"]:
         contenders = old_contenders() if options.legacy else every_contender()
+    else:
+        contenders = [each.name for each in environments.expand(*contenders)]  # `theano` is theano:cvm in the ledger
     refused = 0
     for model in options.models or (OLD_MODELS if options.legacy else NAMED if options.reduced else all_models()):
         wanted = contenders if options.contenders else [*contenders, *SWITCHED.get(ledger.path, {}).get(model, ())]

@@ -119,14 +119,14 @@ def test_who_trains_nothing_races_in_inference_alone(tmp_path: Path) -> None:
     train, infer = api.race(MODEL, field, ["train", "infer"], launches=2, seed=1, store=tmp_path, batch=8)
     assert train.race.contenders == (FAST, SLOW) and infer.race.contenders == (FAST, SLOW, FORWARD)
     (skip,) = train.race.skipped
-    assert (skip.contender, skip.reason) == (FORWARD, "it runs inference only") and infer.race.skipped == ()
+    assert (skip.contender, skip.reason) == (FORWARD, "inference only") and infer.race.skipped == ()
     assert {block.contender for block in infer.race.blocks} == {FAST, SLOW, FORWARD}
     for kind in ("blocks", "phases", "certificates", "audit", "warm_ups"):  # nothing of it in a race it is not in
         assert {each.contender for each in getattr(train.race, kind)} == {FAST, SLOW}, kind
     assert {each.contender: each.forward_only for each in infer.race.certificates} == {
         FAST: False, SLOW: False, FORWARD: True}
     assert train.comparable and infer.comparable and not train.race.failures + infer.race.failures
-    assert f"{FORWARD} was left out: it runs inference only (--task infer)" in str(api.Outcome([train]))
+    assert f"{FORWARD} was left out: inference only (--task infer)" in str(api.Outcome([train]))
     assert "forward only" in str(api.Outcome([infer]))
 
 
@@ -224,7 +224,7 @@ def test_who_says_nothing_for_longer_than_the_time_out_is_out(command: Callable[
     told = command("race", MODEL, "-c", f"{FAST},{SLOW},{hanging}", "--timeout", "20s", "--launches", "1", "--json")
     result = json.loads(told.out)
     assert {each["name"]: each["failure"] and each["failure"]["message"] for each in result["contenders"]} == {
-        FAST: None, SLOW: None, hanging: "gave no answer within 20 s"}
+        FAST: None, SLOW: None, hanging: "gave no answer to 'warm' within 20 s (--timeout waits longer)"}
     assert result["comparable"]
 
 

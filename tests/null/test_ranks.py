@@ -90,8 +90,8 @@ def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_say
     assert "an efficiency of 75 %" in " ".join(str(api.Outcome([result])).replace("\u2502", "").split())
 
 
-FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "hang": ("hang", "of 2: no answer within 8 s"),
-          "nan": ("nan", "rank 1 of 2: NotFinite")}
+FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "nan": ("nan", "rank 1 of 2: NotFinite"),
+          "hang": ("hang", "within 8 s; --timeout waits longer")}
 
 
 def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_rank_that_has_answered_is_not_said_to_hang() -> None:
                             checked=lambda do, asked, reply: reply, send=lambda do, asked: None)
             for reply in (None, {"ok": True})]
     both = rank_processes.Ranks(2, lambda number: told[number], "")  # type: ignore[arg-type, return-value]
-    with pytest.raises(WorkerFailed, match="rank 0 of 2: no answer within 0 s"):
+    with pytest.raises(WorkerFailed, match="rank 0 of 2: no answer to 'warm' within 0 s"):
         both.ask("warm", 0.0)
 
 

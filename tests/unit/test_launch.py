@@ -3,6 +3,7 @@
 import pytest
 
 from photofinish.runner import again
+from photofinish.runner.course import Patience
 from photofinish.runner.launch import describe_phases
 from photofinish.values import Case, Link, Training
 
@@ -26,6 +27,13 @@ def test_the_command_that_shows_a_failure_again_says_all_that_was_asked() -> Non
     assert "--no-certify" not in again.command(case, "torch:eager", seed=7, proven=False)
     yours = again.command(case, "torch:eager", seed=7, proven=True, weights=True, given=True)
     assert yours.endswith("--weights FILE --env torch:eager=PATH --no-certify")
+    assert "--timeout" not in yours
+    assert again.command(case, "torch:eager", seed=7, proven=False, timeout=90.5).endswith(" --timeout 90.5s")
+
+
+def test_a_time_out_that_was_asked_for_is_told_from_the_usual_ones() -> None:
+    assert Patience().asked is None and Patience.of(None).asked is None
+    assert Patience.of(20.0).asked == 20.0
 
 
 def test_it_does_all_that_the_processes_did_that_failed() -> None:

@@ -441,10 +441,10 @@ def test_a_straggler_and_groups_are_told() -> None:
 
 
 def test_who_is_left_out_for_one_reason_is_told_together() -> None:
-    skipped = (Skip("a", "it runs inference only", "--task infer"), Skip("b", "no such package"),
-               Skip("c", "it runs inference only", "--task infer"))
+    skipped = (Skip("a", "inference only", "--task infer"), Skip("b", "no such package"),
+               Skip("c", "inference only", "--task infer"))
     said = " ".join(str(Outcome([judge(replace(factories.race(factories.FIELD[:2]), skipped=skipped))])).split())
-    assert "a and c were left out: it runs inference only (--task infer)" in said
+    assert "a and c were left out: inference only (--task infer)" in said
     assert "b was left out: no such package" in said
 
 

@@ -91,20 +91,20 @@ def test_a_mode_that_runs_on_some_devices_only_is_refused_on_others() -> None:
 def test_who_lacks_a_task_is_left_out_of_it_alone() -> None:
     found = left_out(("train", "infer"), environments.expand("fake,fake[step=1],fake:forward"))
     (skip,) = found["train"]
-    assert (skip.contender, skip.reason, skip.cure) == ("fake:forward", "it runs inference only", "--task infer")
+    assert (skip.contender, skip.reason, skip.cure) == ("fake:forward", "inference only", "--task infer")
     assert found["infer"] == ()
 
 
 def test_a_race_that_is_left_with_one_is_wrong_use_with_the_way_out() -> None:
     with pytest.raises(UsageError, match="two contenders") as caught:
         left_out(("train",), environments.expand("fake,fake:forward"))
-    assert "fake:forward: it runs inference only" in str(caught.value) and "--task infer" in str(caught.value)
+    assert "fake:forward: inference only" in str(caught.value) and "--task infer" in str(caught.value)
 
 
 def test_nothing_is_looked_for_that_lacks_every_task() -> None:
     entries, skipped = find_entries(["fake,fake:forward"], "cpu", tasks=("train",))
     assert [each.name for each in entries] == ["fake:steady"]
-    assert [(each.contender, each.reason) for each in skipped] == [("fake:forward", "it runs inference only")]
+    assert [(each.contender, each.reason) for each in skipped] == [("fake:forward", "inference only")]
 
 
 LOOPING = """# /// script

@@ -6,7 +6,6 @@
 # modes = ["default", "bf16", "fp16"]
 # precisions = { bf16 = ["bfloat16", "default"], fp16 = ["float16", "default"] }
 # tasks = ["infer"]
-# never-run = ["fp16"]
 # download = "82 MB"
 # disk = "300 MB"
 # devices = ["cpu"]

@@ -162,9 +162,9 @@ def _threads(probes: Probes, case: Case) -> Iterator[Finding]:
             found += f", {used['taking_part']:.2f} taking part, {used['alive']} in the process"
         if case.regime == "matched" and case.device == "cpu":
             if used["at_once"] > FULL * allowed:
-                warning = f"uses more threads than the {allowed} that it may"
+                warning = f"more threads than the {allowed} allowed"
             elif used["taking_part"] is not None and used["taking_part"] < EMPTY * allowed:
-                warning = f"uses fewer threads than the {allowed} that it may"
+                warning = f"fewer threads than the {allowed} allowed"
         yield Finding(contender, "threads", found, str(allowed), how, warning)
 
 

@@ -8,14 +8,16 @@ from photofinish.values import SERVE, Case
 
 
 def command(case: Case, contender: str, seed: int, proven: bool, weights: bool = False, given: bool = False,
-            tasks: Sequence[str] = ()) -> str:
+            tasks: Sequence[str] = (), timeout: float | None = None) -> str:
     """`proven` says whether the contender failed after its proof, which then need not be repeated; `weights` and
     `given` whether its weights and its environment were the user's own, whose paths a result does not keep; `tasks`
-    are those that it did in its processes, where that of the case is not all."""
+    are those that it did in its processes, where that of the case is not all; `timeout` are the seconds after which it
+    counted as hung, where the user said so."""
     words = ["photofinish", "serve" if case.task == SERVE else "race", case.model, "--contenders",
              contender if case.task == SERVE else f"{contender},{contender}",
              *_options(case, seed, tasks or (case.task,))]
     yours = ["--weights", "FILE"] * weights + ["--env", f"{contender}=PATH"] * given
+    yours += ["--timeout", f"{timeout:g}s"] if timeout is not None else []
     return shlex.join(words + yours + ["--no-certify"] * proven)
 
 

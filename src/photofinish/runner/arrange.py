@@ -118,7 +118,7 @@ def _skip(contender: Contender, task: str) -> Skip:
         return Skip(contender.name, "several processes share training steps only", "--task train")
     if task in WHOLE and "train" in able:
         return Skip(contender.name, "its worker has no input pipeline and reads no data sets", f"--task {able[0]}")
-    return Skip(contender.name, f"it runs {_spoken(able)} only", f"--task {able[0]}")
+    return Skip(contender.name, f"{_spoken(able)} only", f"--task {able[0]}")
 
 
 def _spoken(tasks: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -154,6 +154,12 @@ class Patience:
     def of(cls, seconds: float | None) -> "Patience":
         """The same limit for every request, or the defaults."""
         return cls() if seconds is None else cls(*([seconds] * len(fields(cls))))
+
+    @property
+    def asked(self) -> float | None:
+        """The limit that is the same for every request; None where each has its own."""
+        limits = set(astuple(self))
+        return limits.pop() if len(limits) == 1 else None
 
 
 UNHURRIED = Patience()  # with the referee's own work, which a time-out of contenders does not end
@@ -345,7 +351,8 @@ class Course:
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           again.command(self.case, entry.name, self.seed, proven=launch > 0,
                                         weights=self.weights is not None, given=entry.home.origin == GIVEN,
-                                        tasks=[each for each in self.tasks if each in entry.tasks] or entry.tasks[:1]))
+                                        tasks=[each for each in self.tasks if each in entry.tasks] or entry.tasks[:1],
+                                        timeout=self.patience.asked))
         self.record(None, "failures", failure)
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
 

@@ -86,7 +86,7 @@ class WorkerProcess:
     def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """Sends a request and sleeps until the answer. Raises WorkerFailed."""
         self.send(do, arguments)
-        return self.checked(do, arguments, self._receive(timeout, still=do in TIMED))
+        return self.checked(do, arguments, self._receive(timeout, do))
 
     def send(self, do: str, arguments: dict[str, Any]) -> None:
         """Sends a request, whose answer `listen` will find. Raises WorkerFailed."""
@@ -186,13 +186,13 @@ class WorkerProcess:
         if self._buffer:
             raise self._failed("protocol", f"said something unasked: {bytes(self._buffer[:80])!r}")
 
-    def _receive(self, timeout: float, still: bool = False) -> dict[str, Any]:
+    def _receive(self, timeout: float, do: str = "start") -> dict[str, Any]:
         deadline = time.monotonic() + timeout
         while (reply := self.listen()) is None:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise self._failed("hang", f"gave no answer within {timeout:.0f} s")
-            if not select.select([self.answers], [], [], min(left, LOOK))[0] and not still:
+                raise self._failed("hang", f"gave no answer to {do!r} within {timeout:.0f} s (--timeout waits longer)")
+            if not select.select([self.answers], [], [], min(left, LOOK))[0] and do not in TIMED:
                 self._sign_of_life()
         return reply
 
