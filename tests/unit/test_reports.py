@@ -114,6 +114,16 @@ def test_the_chart_of_phases_has_the_opening_of_the_data() -> None:
     assert [each.x for each in chart.series if each.group == "open data"] == [(0.7,)] * len(race.contenders)
 
 
+def test_who_failed_in_the_rehearsal_has_no_bar_of_phases_but_a_row() -> None:
+    race = RESULTS["decided"].race
+    lost = race.contenders[0]
+    section = QUESTIONS["phases"](judge(replace(race, phases=tuple(
+        each for each in race.phases if each.contender != lost or each.launch == 0))))
+    chart, table = section.blocks[:2]
+    assert isinstance(chart, Chart) and isinstance(table, Table)
+    assert lost not in {each.name for each in chart.series} and len(table.rows) == len(race.contenders)
+
+
 def test_where_nobody_was_timed_no_times_are_spoken_of() -> None:
     section = QUESTIONS["standings"](RESULTS["nobody"])
     (table,) = (each for each in section.blocks if isinstance(each, Table))

@@ -34,14 +34,15 @@ def section(result: Result) -> Section:
     if not order:
         return Section("phases", "", ())
     stacked = [phase for phase in _STACKED if phase in present]
+    launched = [name for name in order if not phases[name].keys().isdisjoint(stacked)]  # who failed before has no bar
     series = tuple(Series(name, (phases[name].get(phase, 0.0),), group=title(phase))
-                   for name in order for phase in stacked)
-    chart = Chart("bars", "From process start to steady state",
-                  "Medians over the launches of the race, which found the compile cache filled.",
-                  series, Axis("seconds", "duration"))
+                   for name in launched for phase in stacked)
+    charts = (Chart("bars", "From process start to steady state",
+                    "Medians over the launches of the race, which found the compile cache filled.",
+                    series, Axis("seconds", "duration")),) if series else ()
     columns = (Column("Contender", "contender"), *(Column(title(phase).capitalize(), "duration") for phase in present))
     rows = tuple((contender(name), *(phases[name].get(phase) for phase in present)) for name in order)
-    return Section("phases", "Phases", (chart, Table("phases", columns, rows, caption=(
+    return Section("phases", "Phases", (*charts, Table("phases", columns, rows, caption=(
         "Medians over launches. The first step includes compiling; compile or trace is the first step less a steady "
         "one. First run: with an empty compile cache, in the rehearsal.")), *_resizes(result)))
 
