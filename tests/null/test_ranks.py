@@ -91,7 +91,7 @@ def test_batch_norm_is_proven_with_the_statistics_of_each_part_and_a_verdict_say
 
 
 FAULTS = {"crash": ("crash", "rank 1 of 2: was killed by SIGABRT"), "nan": ("nan", "rank 1 of 2: NotFinite"),
-          "hang": ("hang", "within 8 s; --timeout waits longer")}
+          "hang": ("hang", "within 8 s")}
 
 
 def test_a_rank_that_fails_is_the_failure_of_all_and_leaves_nobody(tmp_path: Path) -> None:

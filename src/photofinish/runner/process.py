@@ -191,7 +191,7 @@ class WorkerProcess:
         while (reply := self.listen()) is None:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise self._failed("hang", f"gave no answer to {do!r} within {timeout:.0f} s (--timeout waits longer)")
+                raise self._failed("hang", f"gave no answer to {do!r} within {timeout:.0f} s")
             if not select.select([self.answers], [], [], min(left, LOOK))[0] and do not in TIMED:
                 self._sign_of_life()
         return reply

@@ -112,7 +112,7 @@ class Ranks:
         if failed:
             raise self._of(*min(failed.items(), key=lambda each: self.ranks[each[0]].alive))  # who died is the cause
         if waiting:
-            raise self._hung(waiting, f"no answer to {do!r} within {timeout:.0f} s; --timeout waits longer")
+            raise self._hung(waiting, f"no answer to {do!r} within {timeout:.0f} s")
         return [found[number] for number in range(self.world)]
 
     def _hung(self, waiting: Sequence[int], said: str) -> WorkerFailed:
