@@ -49,7 +49,8 @@ def require(contender: Contender) -> environments.Environment:
     """Where it can be tried. Skips the test, before anything is prepared for it, where that is nowhere."""
     found = _resolve(contender)
     if isinstance(found, environments.Missing):
-        pytest.skip(f"{found.reason} (photofinish env create {contender.framework}, or {found.cure})")
+        cures = dict.fromkeys((f"photofinish env create {contender.framework}", found.cure))
+        pytest.skip(f"{found.reason} ({', or '.join(cures)})")
     return found
 
 

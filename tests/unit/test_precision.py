@@ -4,6 +4,7 @@ not, and what lies below it only the float32 certificate sees."""
 import re
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from photofinish.referee import certificate
 from photofinish.referee.mutants import loadable, mutants
 from photofinish.referee.tolerance import FLOAT32, FLOOR, FORMATS, NOISE, Format
 from photofinish.runner.reference import moved
-from photofinish.values import Certificate
+from photofinish.values import Certificate, Check
 from photofinish.vocabulary import batch_norm, conv, dropout, global_average_pool, linear, relu
 from photofinish.weights import initial_state
 from roundings import coarse, integer, prepared, rounding
@@ -181,6 +182,13 @@ def test_what_lies_below_the_format_is_left_to_the_float32_certificate(folders: 
     exact = Certificate("torch:eager", GRAPH.digest, False, alone.checks, "numpy float64", 8)
     both = certificate.resting_on(exact, alone)
     assert not both.passed and both.exact == "torch:eager" and both.precision == "bfloat16"
+
+
+def test_the_worst_of_a_float32_certificate_is_what_nothing_was_allowed_to() -> None:
+    fine, bare = Check("loss", 1, 0.5, 1.0, True, "loss"), Check("gradients", 1, 0.1, 0.0, False, "bias")
+    exact = Certificate("torch:eager", GRAPH.digest, False, (fine, bare), "numpy float64", 8)
+    coarse = replace(exact, contender="torch:bf16", passed=True, checks=(fine,), precision="bfloat16")
+    assert certificate.resting_on(exact, coarse).checks[0].worst == "bias"
 
 
 def test_every_header_names_a_format_the_referee_knows() -> None:

@@ -87,8 +87,12 @@ class Comparison:
 
     @property
     def badness(self) -> float:
-        """Error over allowed error; the floor keeps two exact zeros comparable."""
-        return self.error / self.allowed if self.allowed else (INFINITE if self.error else 0.0)
+        return badness(self.error, self.allowed)
+
+
+def badness(error: float, allowed: float) -> float:
+    """Error over allowed error; two exact zeros are as good as can be."""
+    return error / allowed if allowed else (INFINITE if error else 0.0)
 
 
 def size(values: np.ndarray) -> float:

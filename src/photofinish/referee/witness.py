@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from photofinish.measure.proof import FORCED, REFERENCE, Plan, kind, load, was_forward_only
-from photofinish.referee.certificate import Parameters, Results
+from photofinish.referee.parameters import Parameters, Results
 from photofinish.referee.tolerance import INFINITE, size
 
 DIVERGED = 1e3  # times the loss of the first of ten steps

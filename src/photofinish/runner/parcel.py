@@ -25,7 +25,7 @@ DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "laye
 # They collect all families, put another's model in the place of ours, feed a data set to a proven model, look into its
 # steps, or make programs of it.
 NOT_DECIDING = frozenset({"__init__", "shipped", "pipeline", "profile", "script"})
-RULES = ("certificate", "tolerance", "dropout", "witness")  # the files of the referee that judge a proof
+RULES = ("certificate", "parameters", "tolerance", "dropout", "witness")  # the files of the referee that judge a proof
 RUN = '''import os, sys
 sys.path[0] = os.path.dirname(os.path.abspath(__file__))
 from photofinish.worker import main
