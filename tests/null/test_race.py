@@ -111,6 +111,20 @@ def test_one_launch_serves_both_tasks(tmp_path: Path) -> None:
     assert all({block.task for block in result.race.blocks} == {result.race.case.task} for result in results)
 
 
+@pytest.mark.parametrize(("fault", "kind"), [("gradient", "wrong answer"), ("memory,task=train", "out of memory")])
+def test_who_fails_in_training_is_raced_in_inference(tmp_path: Path, fault: str, kind: str) -> None:
+    broken = f"fake:steady[fault={fault},step=0.02]"
+    field = [FAST, SLOW, broken]
+    train, infer = api.race(MODEL, field, ["train", "infer"], launches=2, seed=1, store=tmp_path, batch=8)
+    (failure,) = train.race.failures
+    assert (failure.contender.partition(",")[0], failure.kind) == (broken.partition(",")[0], kind)
+    assert not infer.race.failures and infer.comparable
+    assert [each.contender for each in infer.standings] == [FAST, SLOW, failure.contender]
+    assert {each.contender for each in train.race.blocks} == {FAST, SLOW}
+    (proof,) = [each for each in infer.race.certificates if each.contender == failure.contender]
+    assert proof.passed and proof.forward_only and [check.group for check in proof.checks] == ["inference outputs"]
+
+
 FORWARD = "fake:forward[noise=0.01,step=0.012]"
 
 

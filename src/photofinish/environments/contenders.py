@@ -20,10 +20,10 @@ WHOLE_NUMBER, NUMBER = ("N",), ("X",)  # as the allowed values of an option
 # Options that every contender has; none listed means any value.
 ALLOCATORS = ("keep", "default")  # whether memory that is freed stays with the process; a matched race keeps it
 COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocator": ALLOCATORS, "handicap": NUMBER,
-                                              "fault": sabotage.FAULTS, "at": WHOLE_NUMBER, "copies": WHOLE_NUMBER,
-                                              "float64": (), "input": NUMBER}
+                                              "fault": sabotage.FAULTS, "at": WHOLE_NUMBER, "task": ("train", "infer"),
+                                              "copies": WHOLE_NUMBER, "float64": (), "input": NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
-FOR_TESTS = ("handicap", "fault", "at", "copies", "float64", "rank")  # understood, and offered to nobody
+FOR_TESTS = ("handicap", "fault", "at", "task", "copies", "float64", "rank")  # understood, and offered to nobody
 ALSO_CALLED = {"gpu": "cuda", "nvidia": "cuda"}  # what others call a kind of device
 NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  # no adapter has them
 

@@ -2,9 +2,10 @@
 
 Contender options: `handicap` makes every step longer by that share (0: by no more than looking at the clock costs, so
 that two handicaps differ by nothing else); `fault` is one of FAULTS, from step number `at` on (counted from 1 over all
-steps of the process), in the process of `rank` alone where there are several; `copies` is how often each layer copies
-its output needlessly; `float64` a layer that computes in that precision, by its kind and its first input's shape
-(Conv:32x8x8); `input` milliseconds more until a batch comes out of the input pipeline.
+steps of the process, or over those of `task` alone: train or infer), in the process of `rank` alone where there are
+several; `copies` is how often each layer copies its output needlessly; `float64` a layer that computes in that
+precision, by its kind and its first input's shape (Conv:32x8x8); `input` milliseconds more until a batch comes out of
+the input pipeline.
 
 Layers are changed in the native model by frameworks/_<framework>/planted.py, found by that name: `copy(contestant,
 graph, times)` and `widen(contestant, graph, nodes)`, called after each build. Either computes what it did before.
@@ -21,10 +22,11 @@ from photofinish.frameworks import Arrays, Unsupported, beside
 from photofinish.graph import Graph, Node
 from photofinish.optimizers import Optimizer
 
-OPTIONS = ("handicap", "fault", "at", "rank", "copies", "float64", "input")
+OPTIONS = ("handicap", "fault", "at", "task", "rank", "copies", "float64", "input")
 # crash: the process aborts; hang: a step never ends; memory: an allocation fails; nan: results are not
-# numbers; wrong: one parameter is 0.1 % too large; bfloat16: products lose mantissa bits unannounced.
-FAULTS = ("crash", "hang", "memory", "nan", "wrong", "bfloat16")
+# numbers; wrong: one parameter is 0.1 % too large; gradient: all gradients are; bfloat16: products lose mantissa bits
+# unannounced.
+FAULTS = ("crash", "hang", "memory", "nan", "wrong", "gradient", "bfloat16")
 
 
 class Sabotaged:
@@ -40,6 +42,7 @@ class Sabotaged:
             raise Unsupported("in {} nothing can be planted in a layer".format(framework))
         self._fault = plan.get("fault", "")
         self._at = int(plan.get("at", "1"))
+        self._task = plan.get("task", "")
         self._handicap = float(plan["handicap"]) if "handicap" in plan else None
         self._steps = 0
 
@@ -58,10 +61,17 @@ class Sabotaged:
         return Slow(pipeline, self._contestant, self._pause) if self._pause else pipeline
 
     def train_step(self, batch: Any) -> Any:
-        return self._step(self._contestant.train_step, batch)
+        return self._step(self._contestant.train_step, batch, "train")
+
+    def gradients(self, batch: Any) -> Arrays:
+        arrays = self._contestant.gradients(batch)
+        if self._fault == "gradient":
+            arrays = {name: values * np.float32(1.001) if name.startswith("gradient/") else values
+                      for name, values in arrays.items()}
+        return arrays  # type: ignore[no-any-return]
 
     def infer(self, batch: Any) -> Any:
-        return self._step(self._contestant.infer, batch)
+        return self._step(self._contestant.infer, batch, "infer")
 
     def put(self, arrays: Arrays) -> None:
         if self._fault == "wrong":
@@ -78,15 +88,10 @@ class Sabotaged:
             arrays = {key: _to_bfloat16(values) for key, values in arrays.items()}
         return self._contestant.probe(name, arrays)  # type: ignore[no-any-return]
 
-    def _step(self, run: Any, batch: Any) -> Any:
-        self._steps += 1
-        if self._due("crash"):
-            os.abort()
-        if self._due("hang"):
-            time.sleep(3600)
-        if self._due("memory"):
-            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-            np.ones(1 << 36)  # far beyond the limit just set: the allocator itself refuses
+    def _step(self, run: Any, batch: Any, task: str) -> Any:
+        if self._task in ("", task):
+            self._steps += 1
+            self._fail()
         begin = time.perf_counter()
         handle = run(batch)
         if self._handicap is not None:
@@ -95,6 +100,15 @@ class Sabotaged:
             while time.perf_counter() < until:
                 pass
         return handle
+
+    def _fail(self) -> None:
+        if self._due("crash"):
+            os.abort()
+        if self._due("hang"):
+            time.sleep(3600)
+        if self._due("memory"):
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
+            np.ones(1 << 36)  # far beyond the limit just set: the allocator itself refuses
 
     def _due(self, fault: str) -> bool:
         return self._fault == fault and self._steps >= self._at

@@ -47,7 +47,7 @@ def refused(certificates: Sequence[Certificate]) -> list[Note]:
 
 def forward_only(certificates: Sequence[Certificate]) -> Note:
     """Of whom nothing but inference was proven."""
-    return Note(("Proven forward only, by outputs in inference, since nothing of theirs that trains is raced here: ",
+    return Note(("Proven forward only, by outputs in inference, since their training is not raced here or failed: ",
                  *listed([each.contender for each in certificates if each.forward_only]), "."))
 
 

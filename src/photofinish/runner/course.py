@@ -211,7 +211,7 @@ class Course:
     peaks: dict[str, int] = field(default_factory=dict)  # contender -> the most bytes it was seen to hold
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
     resize: bool = False  # whether the rehearsal also tries another batch size
-    retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender) that is timed no further: too slow
+    retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender): too slow, or failed in it
     hosts: tuple[Host | Machine, ...] = ()  # of the processes of a contender, where the case has a link, or machines
     meter: Meter | None = None  # of energy, where there is one and it is asked for
     headway: Headway | None = None  # of the proof that now runs
@@ -238,8 +238,9 @@ class Course:
 
     def forward_only(self, entry: Entry) -> bool:
         """Whether its outputs in inference are all that is proven of it: there is nothing else that it, or anybody
-        here, is raced at."""
-        return entry.forward_only or not self.trains
+        here, is raced at, or its training has failed."""
+        return entry.forward_only or not any(
+            STEP_OF.get(task, task) == "train" and (task, entry.name) not in self.retired for task in self.tasks)
 
     @property
     def live(self) -> list[Entry]:
@@ -345,16 +346,19 @@ class Course:
         work = work or self.work
         return {"state": str(work.state), "batches": str(work.batches), "count": work.count}
 
-    def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str) -> None:
-        """Records a failure as a result and takes the contender out of the race."""
-        self.out.add(entry.name)
+    def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str, task: str = "") -> None:
+        """Records a failure as a result and takes the contender out of the race, of that task alone where one is
+        named."""
+        self.out.update(() if task else [entry.name])
+        self.retired.update([(task, entry.name)] if task else ())
+        tried = [task] if task else [each for each in self.tasks if each in entry.tasks]
         failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
                           again.command(self.case, entry.name, self.seed, proven=launch > 0,
                                         weights=self.weights is not None, given=entry.home.origin == GIVEN,
-                                        tasks=[each for each in self.tasks if each in entry.tasks] or entry.tasks[:1],
-                                        timeout=self.patience.asked))
-        self.record(None, "failures", failure)
-        self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}", entry.name))
+                                        tasks=tried or entry.tasks[:1], timeout=self.patience.asked))
+        self.record(task or None, "failures", failure)
+        left = f" ({task} alone: it stays in the other race)" if task else ""
+        self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}{left}", entry.name, task))
 
     @contextmanager
     def proving(self, folder: Path, label: str, do: str = "prove", forward_only: bool = False) -> Iterator[None]:

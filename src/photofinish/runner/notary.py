@@ -53,7 +53,7 @@ class Notary:
         found = self.store.certificate(key)
         if found is not None and not found.passed:
             found = self.store.certificate(_of_these_trials(key))
-        if found is None and not self.course.trains:
+        if found is None and self.course.forward_only(entry):
             whole = self.store.certificate(self._key(entry, trains=True))
             found = whole if whole is not None and whole.passed else None
         return None if found is None else replace(found, contender=entry.name, reused=not here)
@@ -132,7 +132,7 @@ class Notary:
         return {key: value for key, value in facts.items() if "version" in key and isinstance(value, str)}
 
     def _key(self, entry: Entry, trains: bool | None = None) -> str:
-        trains = self.course.trains if trains is None else trains
+        trains = not self.course.forward_only(entry) if trains is None else trains
         case, graph, facts = self.course.case, self.course.graph, self.course.facts.get(entry.name, {})
         of, coarse = replace(entry.stepping, copy=1), entry.coarse
         rounding = [] if coarse is None else [coarse[0], *_text(rounded, quantised), adapter_digest(

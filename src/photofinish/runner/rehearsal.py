@@ -4,11 +4,14 @@ default allocator. It gives cold phases, memory, what the audit probes, and the 
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from photofinish.environments import TASKS
 from photofinish.referee import audit
+from photofinish.referee.certificate import GROUPS
 from photofinish.runner import remote
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import STEP_OF, Course, Entry
@@ -20,6 +23,7 @@ from photofinish.values import Certificate, Finding, Memory, Phase, Progress, Re
 
 STEADY_STEPS = 2  # beside which memory is looked at, when nothing is compiled any more
 REFERENCE = 120  # bytes of a parameter that the reference may take: with some 100 left, VGG-19's was killed for memory
+OUTPUTS = GROUPS["output"].format("inference")
 SEEN = 0.1  # seconds from which the CPU time of others can be told: it is counted in hundredths
 
 
@@ -78,15 +82,31 @@ class Rehearsal:
         self._phase(entry, "build", reply["seconds"], reply)
         reply = worker.ask("weights", patience.weights, **course.weights_arguments())
         self._phase(entry, "weights", reply["seconds"], reply)
-        for task in sorted(set(course.tasks) & set(entry.tasks)):  # infer first: its peak must not hold training's
-            self._warm(worker, entry, task)
+        for task in (tasks := sorted(set(course.tasks) & set(entry.tasks))):  # infer first: its peak must not hold
+            try:                                                               # training's
+                self._warm(worker, entry, task)
+            except WorkerFailed as error:
+                if task == tasks[0]:
+                    raise
+                worker = self._without(entry, task, error)
         course.record(None, "audit", _cache(entry, course.cache(entry)))
         course.preparation[entry.name] = time.monotonic() - begin
         self._say(entry, "probing what it really runs")
         self.probes[entry.name] = remote.probe(worker, patience.probe, course.facts[entry.name], course.folder)
-        for task in sorted(set(course.tasks) & set(entry.tasks)) if course.resize else ():
-            self._resize(worker, entry, task)
+        for task in tasks if course.resize else ():
+            if course.runs(entry, task):
+                self._resize(worker, entry, task)
         worker.stop()
+
+    def _without(self, entry: Entry, task: str, error: WorkerFailed) -> Worker:
+        """What fails in training may still be raced in inference: a fresh worker for what is left of its tasks."""
+        course = self.course
+        course.failed(entry, error, 0, "rehearsal", task)
+        self.workers.pop(entry.name).kill()
+        worker = self._again(entry)
+        worker.ask("build", course.patience.build, **course.build_arguments())
+        worker.ask("weights", course.patience.weights, **course.weights_arguments())
+        return worker
 
     def _part(self, entry: Entry) -> None:
         """Its certificate may be known already. Whoever is still to be proven waits, where memory allows it."""
@@ -100,7 +120,7 @@ class Rehearsal:
                 return
         self.workers.pop(entry.name).kill()
         if known is not None:
-            self._settle(known)
+            self._settle(entry, known)
 
     def _certify(self, entry: Entry) -> None:
         assert self.notary is not None
@@ -111,7 +131,7 @@ class Rehearsal:
         known = self.notary.known(entry)  # by now, if it is a copy of one before it
         earned = known or self.notary.certify(worker, entry, lambda text: self._say(entry, text))
         self.workers.pop(entry.name).kill()
-        self._settle(earned)
+        self._settle(entry, earned)
 
     def _again(self, entry: Entry) -> Worker:
         """A fresh worker for the proof of one whose worker could not wait, or would wait for cores that others use."""
@@ -150,14 +170,24 @@ class Rehearsal:
             found = [Resize(entry.name, task, sizes[0], (), refused=error.message)]
         course.record(task, "resizes", *found)
 
-    def _settle(self, earned: Certificate) -> None:
-        """A refused contender is out of the race: its time would be the time of something else."""
-        self.course.record(None, "certificates", earned)
+    def _settle(self, entry: Entry, earned: Certificate) -> None:
+        """A refused contender is out of the race: its time would be the time of something else. Of inference it is not
+        if its outputs passed."""
+        course = self.course
         refused = [check for check in earned.checks if not check.passed]
-        if refused:
-            first = refused[0]
-            raise WorkerFailed("wrong answer", f"{first.group}: error {first.error:.3g} where {first.allowed:.3g} is "
-                                               f"allowed (worst: {first.worst})")
+        if not refused:
+            course.record(None, "certificates", earned)
+            return
+        first = refused[0]
+        error = WorkerFailed("wrong answer", f"{first.group}: error {first.error:.3g} where {first.allowed:.3g} is "
+                                             f"allowed (worst: {first.worst})")
+        outputs = of_outputs(earned, error.message)
+        if outputs is None or not all(task in course.tasks and course.runs(entry, task) for task in TASKS):
+            course.record(None, "certificates", earned)
+            raise error
+        course.record("train", "certificates", earned)
+        course.record("infer", "certificates", outputs)
+        course.failed(entry, error, 0, "rehearsal", "train")
 
     def _say(self, entry: Entry, text: str) -> None:
         task = next(each for each in self.course.tasks if each in entry.tasks)
@@ -174,6 +204,16 @@ class Rehearsal:
             self.course.record(task, "memory", Memory(entry.name, name, reply.get("memory", 0), **reply.get("held", {}),
                                                       device=device.get("now"), device_peak=device.get("peak"),
                                                       each=reply.get("memory_of_each", ())))
+
+
+def of_outputs(refused: Certificate, why: str) -> Certificate | None:
+    """What a refusal leaves: the certificate of inference alone, where that is what passed. None for a mode that rests
+    on another's certificate, which speaks of both together."""
+    passed = tuple(check for check in refused.checks if check.group == OUTPUTS and check.passed)
+    if not passed or refused.exact:
+        return None
+    return replace(refused, passed=True, checks=passed, forward_only=True, curves={}, reference_curves={},
+                   listed=(("all of training", f"refused: {why}"),))
 
 
 def crowd(block: dict[str, Any]) -> str:
