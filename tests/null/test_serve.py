@@ -204,4 +204,4 @@ def test_who_has_no_such_worker_is_left_out_with_the_reason(capsys: pytest.Captu
     assert "serve" in tasks_of(Contender.parse("fake:forward"))
     assert "serve" not in tasks_of(Contender.parse("tfjs:wasm"))
     assert run(["serve", "digits_cnn", "-c", "tfjs:wasm", "--rate", "5"]) == 2
-    assert "its worker takes no load" in capsys.readouterr().err
+    assert "no queries under a load" in capsys.readouterr().err

@@ -111,13 +111,13 @@ def _skip(contender: Contender, task: str) -> Skip:
     able = tasks_of(contender)
     if able == PIPELINE_TASKS:
         steps = environments.frameworks()[contender.framework].stepping(contender)
-        return Skip(contender.name, "it says how a data set is fed to it, which is part of epochs only", steps.name)
+        return Skip(contender.name, "epochs only, of which the way a data set is fed is part", steps.name)
     if task == SERVE:
-        return Skip(contender.name, "its worker takes no load", "photofinish race --task infer")
+        return Skip(contender.name, "no queries under a load", "photofinish race --task infer")
     if contender.strategy:
         return Skip(contender.name, "several processes share training steps only", "--task train")
     if task in WHOLE and "train" in able:
-        return Skip(contender.name, "its worker has no input pipeline and reads no data sets", f"--task {able[0]}")
+        return Skip(contender.name, "no input pipeline and no data sets", f"--task {able[0]}")
     return Skip(contender.name, f"{_spoken(able)} only", f"--task {able[0]}")
 
 
