@@ -22,13 +22,21 @@ def test_the_command_that_shows_a_failure_again_says_all_that_was_asked() -> Non
     words = again.command(case, "torch:eager[layout=channels_last]", seed=7, proven=True)
     assert words == ("photofinish race resnet18 --contenders 'torch:eager[layout=channels_last],"
                      "torch:eager[layout=channels_last]' --batch 8 --input 3x32x32 --classes 10 --device cuda "
-                     "--threads 2 --seed 7 --regime out-of-the-box --optimizer adam --task fit --data patterns "
+                     "--threads 2 --regime out-of-the-box --seed 7 --optimizer adam --task fit --data patterns "
                      "--epochs 3 --target 0.97 --link 100mbit --no-certify")
     assert "--no-certify" not in again.command(case, "torch:eager", seed=7, proven=False)
     yours = again.command(case, "torch:eager", seed=7, proven=True, weights=True, given=True)
     assert yours.endswith("--weights FILE --env torch:eager=PATH --no-certify")
     assert "--timeout" not in yours
     assert again.command(case, "torch:eager", seed=7, proven=False, timeout=90.5).endswith(" --timeout 90.5s")
+
+
+def test_what_was_not_raced_is_shown_again_by_its_proof() -> None:
+    case = Case("resnet18", "digest", "train", 8, (3, 32, 32), threads=2)
+    assert again.proof(case, "torch:eager", reduced=False, timeout=90.0) == (
+        "photofinish verify resnet18 --contenders torch:eager --input 3x32x32 --threads 2 --timeout 90s")
+    assert again.proof(case, "torch:eager", reduced=True, given=True) == (
+        "photofinish verify resnet18 --contenders torch:eager --reduced --threads 2 --env torch:eager=PATH")
 
 
 def test_a_time_out_that_was_asked_for_is_told_from_the_usual_ones() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from photofinish import models
 from photofinish.api.stored import DEFAULT_STORE
-from photofinish.environments import TASKS
+from photofinish.environments import GIVEN, TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
+from photofinish.runner.again import proof
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import make_case, one_of, own_weights
 from photofinish.runner.course import Course, Entry
@@ -60,7 +61,8 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
             try:
                 certificates.append(_certificate(course, notary, entry))
             except WorkerFailed as error:
-                course.failed(entry, error, 0, "certificate")
+                course.failed(entry, error, 0, "certificate", shown=proof(
+                    case, entry.name, reduced, given is not None, entry.home.origin == GIVEN, timeout))
     return Verification(case.model, graph.digest, tuple(certificates), tuple(tried.failures))
 
 

@@ -1,4 +1,4 @@
-"""The command that shows a failure again: the race of one contender, against itself."""
+"""The command that shows a failure again: the race of one contender, against itself, or its proof."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,40 @@ def command(case: Case, contender: str, seed: int, proven: bool, weights: bool =
     counted as hung, where the user said so."""
     words = ["photofinish", "serve" if case.task == SERVE else "race", case.model, "--contenders",
              contender if case.task == SERVE else f"{contender},{contender}",
-             *_options(case, seed, tasks or (case.task,))]
-    yours = ["--weights", "FILE"] * weights + ["--env", f"{contender}=PATH"] * given
-    yours += ["--timeout", f"{timeout:g}s"] if timeout is not None else []
-    return shlex.join(words + yours + ["--no-certify"] * proven)
+             "--batch", str(case.batch), *_size(case), *_machine(case), "--seed", str(seed),
+             *_options(case, tasks or (case.task,)), *_yours(contender, weights, given, timeout)]
+    return shlex.join(words + ["--no-certify"] * proven)
 
 
-def _options(case: Case, seed: int, tasks: Sequence[str]) -> Iterator[str]:
-    yield from ("--batch", str(case.batch))
+def proof(case: Case, contender: str, reduced: bool, weights: bool = False, given: bool = False,
+          timeout: float | None = None) -> str:
+    """The same of a contender that was not raced; `reduced` says whether the model was, whose size is then its own."""
+    return shlex.join(["photofinish", "verify", case.model, "--contenders", contender,
+                       *(["--reduced"] if reduced else _size(case)), *_machine(case),
+                       *_yours(contender, weights, given, timeout)])
+
+
+def _size(case: Case) -> Iterator[str]:
     if case.shape:
         yield from ("--input", "x".join(map(str, case.shape)))
     if case.classes not in (None, models.find(case.model).classes):
         yield from ("--classes", str(case.classes))
+
+
+def _machine(case: Case) -> Iterator[str]:
     if case.device != "cpu":
         yield from ("--device", case.device)
-    yield from ("--threads", str(case.threads), "--seed", str(seed))
+    yield from ("--threads", str(case.threads))
     if case.regime != "matched":
         yield from ("--regime", case.regime)
+
+
+def _yours(contender: str, weights: bool, given: bool, timeout: float | None) -> list[str]:
+    yours = ["--weights", "FILE"] * weights + ["--env", f"{contender}=PATH"] * given
+    return yours + (["--timeout", f"{timeout:g}s"] if timeout is not None else [])
+
+
+def _options(case: Case, tasks: Sequence[str]) -> Iterator[str]:
     if case.optimizer and case.optimizer["kind"] != type(models.find(case.model).optimizer).__name__.lower():
         yield from ("--optimizer", case.optimizer["kind"])
     if case.load is not None:

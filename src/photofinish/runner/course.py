@@ -346,16 +346,16 @@ class Course:
         work = work or self.work
         return {"state": str(work.state), "batches": str(work.batches), "count": work.count}
 
-    def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str, task: str = "") -> None:
+    def failed(self, entry: Entry, error: WorkerFailed, launch: int, phase: str, task: str = "",
+               shown: str = "") -> None:
         """Records a failure as a result and takes the contender out of the race, of that task alone where one is
-        named."""
+        named; `shown` is the command that shows it again where that is no race."""
         self.out.update(() if task else [entry.name])
         self.retired.update([(task, entry.name)] if task else ())
         tried = [task] if task else [each for each in self.tasks if each in entry.tasks]
-        failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log,
-                          again.command(self.case, entry.name, self.seed, proven=launch > 0,
-                                        weights=self.weights is not None, given=entry.home.origin == GIVEN,
-                                        tasks=tried or entry.tasks[:1], timeout=self.patience.asked))
+        failure = Failure(entry.name, error.kind, error.message, launch, phase, error.log, shown or again.command(
+            self.case, entry.name, self.seed, proven=launch > 0, weights=self.weights is not None,
+            given=entry.home.origin == GIVEN, tasks=tried or entry.tasks[:1], timeout=self.patience.asked))
         self.record(task or None, "failures", failure)
         left = f" ({task} alone: it stays in the other race)" if task else ""
         self.listener(Progress("failure", f"{entry.name}: {error.kind}: {error.message}{left}", entry.name, task))
