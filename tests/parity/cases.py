@@ -81,6 +81,7 @@ ON_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
     "max-pool": lambda x: max_pool(x, 2),
     "max-pool-padded": lambda x: max_pool(x, 3, 2, padding=1),
     "max-pool-overlapping": lambda x: max_pool(x, (3, 2), 1),
+    "max-pool-of-equals": lambda x: max_pool(concat(x, x, axis="W"), (2, 10), 1),
     "max-pool-ceil": lambda x: max_pool(x, 2, 2, ceil=True),
     "max-pool-ceil-padded": lambda x: max_pool(x, 3, 2, padding=(1, 0), ceil=True),
     "max-pool-four-paddings": lambda x: max_pool(x, 3, (2, 1), padding=(0, 1, 1, 0)),

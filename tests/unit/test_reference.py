@@ -9,8 +9,12 @@ import pytest
 
 from photofinish import api
 from photofinish.errors import UsageError
+from photofinish.frameworks import Setup
+from photofinish.frameworks.numpy import Contestant as Numpy
+from photofinish.measure import proof
 from photofinish.measure.proof import LEAST_BATCH, Plan
 from photofinish.models import find
+from photofinish.referee.witness import runs_away
 from photofinish.runner import reference
 from photofinish.runner.course import Entry
 from photofinish.runner.process import WorkerFailed
@@ -79,6 +83,23 @@ def test_where_the_usual_steps_run_away_shorter_ones_are_compared(tmp_path: Path
     found = api.verify(STEEP, ["fake:steady"], store=tmp_path, listener=lambda progress: told.append(progress.text))
     assert found.certificates[0].passed
     assert [text.endswith("again with smaller ones") for text in told].count(True) == 1
+
+
+def test_a_reference_that_runs_away_goes_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "PACES", reference.PACES[:1])
+    found = api.verify(STEEP, ["fake:steady"], store=tmp_path)
+    (failure,) = found.failures
+    assert failure.kind == "nan" and "of the referee's reference" in failure.message
+    assert "nothing can be compared" in failure.message
+
+
+def test_what_is_left_of_one_is_told_from_a_whole_one(tmp_path: Path) -> None:
+    graph = find(STEEP).graph()
+    proof.prepare(tmp_path, graph, optimizers=reference.PACES[0], draws=1, exact_draws=6)
+    with np.errstate(all="ignore"):
+        proof.run(lambda: Numpy(Setup("reference", precision="float64")), tmp_path, proof.REFERENCE)
+    assert runs_away(tmp_path)
+    assert [path.name for path in (tmp_path / proof.REFERENCE).glob("draw*")] == ["draw0"]
 
 
 @pytest.mark.parametrize(("apart", "fails", "who", "said"), [

@@ -13,7 +13,7 @@
 # devices = ["cpu"]
 # options = {}
 # layers = "_keras.any_backend.on_theano"
-# hazards = "running variances, losses and the gradient of ELU are mended here: Keras' own differ"
+# hazards = "running variances, losses and the gradients of ELU and max pools are mended here: Keras' own differ"
 # [tool.photofinish.environment]
 # KERAS_BACKEND = "theano"
 # KERAS_HOME = "{cache}/keras-theano"
@@ -87,7 +87,8 @@ class Contestant(BackendContestant):
     def facts(self) -> Dict[str, Any]:
         return dict(super().facts(),
                     mended="the running variance is the batch's (Keras adds epsilon to it, and divides it by n - 1 - "
-                           "epsilon); ELU is a switch (the gradient of T.nnet.elu is NaN above 88)",
+                           "epsilon); ELU is a switch (the gradient of T.nnet.elu is NaN above 88); of equal values "
+                           "in a max pool the first has the gradient (Theano gives it to all)",
                     theano=theano.__version__, optimizer=theano.config.optimizer, linker=theano.config.linker,
                     compiler=theano.config.cxx,
                     blas=theano.config.blas.ldflags.rpartition("-l")[2] or "none: NumPy's, array by array",

@@ -31,6 +31,7 @@ FORCED = (1, 2, 10)  # steps taken from the reference's own state
 BATCHES = 2  # take turns, so that a batch compiled in as a constant is seen
 ULPS = 8  # by how many units in the last place the perturbed draws start off
 SAMPLE = 2 ** 16  # elements kept of a larger result: they give its r.m.s. error to 0.3 %
+DIVERGED = 1e3  # times the loss of the first of ten steps
 LEAST_BATCH = 8  # with BatchNorm: the variance of fewer samples is ill conditioned
 
 # An epsilon well above the noise of gradients makes Adam's update smooth (nothing hangs on the sign of a
@@ -95,7 +96,8 @@ def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optiona
         optimizers: Optional[Tuple[Optimizer, ...]] = None, forward_only: bool = False) -> List[str]:
     """Runs all exercises of the plan in `folder` on the contestant that `make` makes and returns the files written.
 
-    The label "reference" is the reference, to be run first, in float64. `graph` and `optimizers` replace
+    The label "reference" is the reference, to be run first, in float64; where its ten steps lead nowhere (`diverged`)
+    it goes no further, for nothing can be compared. `graph` and `optimizers` replace
     the plan's (a mutant); `forward_only` leaves out what a contender that runs inference alone cannot do. Whatever the
     contestant raises passes through.
     """
@@ -118,7 +120,10 @@ def run(make: Callable[[], Contestant], folder: Path, label: str, graph: Optiona
                 exercises.inference(draw)
                 exercises.training(draw)
             if draw <= plan.draws:
-                exercises.free_run(draw, optimizer)
+                losses = exercises.free_run(draw, optimizer)
+                if label == REFERENCE and draw == 0 and diverged(losses):
+                    exercises.about(time.time() - started, forward_only)
+                    return exercises.files
             exercises.forced_steps(draw, optimizer)
     if graph.random_nodes and label != REFERENCE:
         exercises.dropout(graph)
@@ -172,8 +177,9 @@ class _Exercises:
         self._start(self.state, draw)
         self._write(draw, "training", self.contestant.gradients(self._batch(0, draw)))
 
-    def free_run(self, draw: int, optimizer: Optimizer) -> None:
-        """Ten steps; the reference's run also leaves the states that forced steps start from."""
+    def free_run(self, draw: int, optimizer: Optimizer) -> np.ndarray:
+        """Ten steps, whose losses are returned; the reference's run also leaves the states that forced steps start
+        from."""
         self._start(self.state, draw)
         batches = [self._batch(number, draw) for number in range(BATCHES)]
         losses = []
@@ -183,6 +189,7 @@ class _Exercises:
                 self._save(self._before(optimizer, step), before)
             losses.append(self._step(batches[(step - 1) % BATCHES]))
         self._write(draw, kind(optimizer) + "-free", {"loss": np.array(losses)})
+        return np.array(losses)
 
     def forced_steps(self, draw: int, optimizer: Optimizer, steps: Tuple[int, ...] = FORCED) -> None:
         """Single steps from the reference's state. What is kept of a parameter is its update."""
@@ -248,6 +255,11 @@ class _Exercises:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(str(path), **arrays)  # type: ignore[arg-type]
         self.files.append(str(path))
+
+
+def diverged(losses: np.ndarray) -> bool:
+    """Whether a loss grows beyond all bounds, or is no number any more."""
+    return not np.max(losses) <= DIVERGED * abs(losses[0])
 
 
 def was_forward_only(folder: Path, label: str) -> bool:

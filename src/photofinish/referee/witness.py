@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from photofinish.measure.proof import FORCED, REFERENCE, Plan, kind, load, was_forward_only
+from photofinish.measure.proof import FORCED, REFERENCE, Plan, diverged, kind, load, was_forward_only
 from photofinish.referee.parameters import Parameters, Results
 from photofinish.referee.tolerance import INFINITE, size
 
-DIVERGED = 1e3  # times the loss of the first of ten steps
 AGREED = 1e-9  # of a tensor's scale; a float32 unit in the last place is a hundred times as much
 
 
@@ -26,7 +25,7 @@ def runs_away(folder: Path) -> str:
     folder = Path(folder)
     for optimizer in () if was_forward_only(folder, REFERENCE) else Plan.read(folder).optimizers:
         losses = load(folder / REFERENCE / "draw0" / f"{kind(optimizer)}-free.npz")["loss"]
-        if not np.max(losses) <= DIVERGED * abs(losses[0]):  # nor not a number
+        if diverged(losses):
             return f"the loss goes from {losses[0]:.3g} to {losses[-1]:.3g} in ten steps of {optimizer}"
     return ""
 

@@ -112,8 +112,10 @@ class Reference:
                 self._compute(folder, parts)
                 self._keep(folder, parts)
             lost = runs_away(folder)
-            if not lost or optimizers is paces[-1]:
+            if not lost:
                 break
+            if optimizers is paces[-1]:
+                raise WorkerFailed("nan", f"{lost}, the smallest that are tried: nothing can be compared")
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)

@@ -68,11 +68,18 @@ def keras2_source(graph: Graph, optimizer: Optional[Optimizer] = PLAIN, mode: st
             "    loss = loss_of({}, {})".format(_named(module.wanted, "model({}, training=True)".format(
                 module.argument)), ", ".join(module.targets)),
             "gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients=\"zero\")",
+            *_dense(graph, mode),
             "optimizer.apply_gradients(zip(gradients, model.trainable_variables))",
             "return loss"], decorator))
     called = "{}({}, training=False)".format(module.inference, module.argument)
     module.parts.append(function("infer", module.inputs, ["return " + _named(module.inferred, called)], decorator))
     return module.text("A Keras model and its training step")
+
+
+def _dense(graph: Graph, mode: str) -> List[str]:
+    """Keras looks for rows of a table that were read twice, by an operation that XLA does not have."""
+    tables = any(hasattr(node.layer, "vocabulary") for node in graph.nodes)
+    return ["gradients = [tf.convert_to_tensor(each) for each in gradients]"] if tables and mode == "xla" else []
 
 
 def _named(names: List[str], called: str) -> str:

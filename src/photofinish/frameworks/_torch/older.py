@@ -26,6 +26,7 @@ class Contestant(Present):
         return super()._train(batch)
 
     def _tensor(self, array: np.ndarray) -> Any:
-        """PyTorch before 1.2 has no truth values and takes none."""
-        known = hasattr(torch, "bool") or array.dtype.kind != "b"
-        return super()._tensor(array if known else array.astype(np.uint8))
+        """PyTorch before 1.2 has no truth values: its masks are bytes, of which `~` makes the opposite."""
+        if hasattr(torch, "bool") or array.dtype.kind != "b":
+            return super()._tensor(array)
+        return torch.tensor(array.astype(np.uint8), device=self.device)

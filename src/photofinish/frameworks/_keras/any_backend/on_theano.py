@@ -28,6 +28,10 @@ def _batch_norm(use: Use) -> Printed:
                       scale=None if layer.scale else False).replace("layers.", "", 1)]
 
 
+def _max_pool(use: Use) -> Printed:
+    return [each.replace("layers.MaxPooling2D", "MaxPooling2D") for each in source.RULES[layers.MaxPool](use)]
+
+
 def _multiply(use: Use) -> Printed:
     """Theano must be told which axes are of length one."""
     if all(spec.shape == use.out.shape for spec in use.specs):
@@ -41,8 +45,11 @@ def _elu(use: Use) -> Printed:
                       .format(float(use.layer.alpha)), native_shape(use.out))]
 
 
-RULES: Rules = {**source.RULES, layers.BatchNorm: _batch_norm, layers.Multiply: _multiply, layers.Elu: _elu}
+RULES: Rules = {**source.RULES, layers.BatchNorm: _batch_norm, layers.MaxPool: _max_pool, layers.Multiply: _multiply,
+                layers.Elu: _elu}
 LOWERED: Dict[type, str] = {
+    layers.MaxPool: "in training the larger of two at a time, for of equal values pool_2d, which Keras' layer is, "
+                    "gives all the gradient; in inference Keras' own",
     layers.Elu: "a switch in a Lambda: the gradient of T.nnet.elu, which Keras' layer is, is NaN above 88",
 }
 LIMITS: Dict[type, str] = {
@@ -65,6 +72,25 @@ class BatchNormalization(layers.BatchNormalization):
             (self.moving_mean, mean), (self.moving_variance, variance - self.epsilon))], x)
         return backend.in_train_phase(normed, lambda: backend.batch_normalization(
             x, self.moving_mean, self.moving_variance, beta, gamma, epsilon=self.epsilon), training)
+''',
+    "MaxPooling2D": '''
+class MaxPooling2D(layers.MaxPooling2D):
+    """Of equal values the first has the gradient: pool_2d, which Keras' layer is, would give it to all of them."""
+
+    def call(self, x):
+        pooled, (rows, columns) = super().call(x), keras.backend.int_shape(x)[1:3]
+        return keras.backend.in_train_phase(
+            lambda: self.largest(self.largest(x, 1, columns), 0, rows), lambda: pooled)
+
+    def largest(self, x, axis, size):
+        """Of the windows along an axis of the image, the larger of two at a time."""
+        taps, step, before = self.pool_size[axis], self.strides[axis], (slice(None),) * (1 + axis)
+        span = (size - taps) // step * step + 1
+        found = x[before + (slice(0, span, step),)]
+        for i in range(1, taps):
+            each = x[before + (slice(i, i + span, step),)]
+            found = keras.backend.switch(each > found, each, found)
+        return found
 ''',
     "product": '''
 def product(factors):
