@@ -111,7 +111,7 @@ def _skip(contender: Contender, task: str) -> Skip:
     able = tasks_of(contender)
     if able == PIPELINE_TASKS:
         steps = environments.frameworks()[contender.framework].stepping(contender)
-        return Skip(contender.name, "epochs only, of which the way a data set is fed is part", steps.name)
+        return Skip(contender.name, "fed a data set in a way that is part of epochs only", steps.name)
     if task == SERVE:
         return Skip(contender.name, "no queries under a load", "photofinish race --task infer")
     if contender.strategy:
