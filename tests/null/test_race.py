@@ -121,6 +121,7 @@ def test_who_fails_in_training_is_raced_in_inference(tmp_path: Path, fault: str,
     assert not infer.race.failures and infer.comparable
     assert [each.contender for each in infer.standings] == [FAST, SLOW, failure.contender]
     assert {each.contender for each in train.race.blocks} == {FAST, SLOW}
+    assert not [each for each in train.race.certificates if each.passed and each.contender == failure.contender]
     (proof,) = [each for each in infer.race.certificates if each.contender == failure.contender]
     assert proof.passed and proof.forward_only and [check.group for check in proof.checks] == ["inference outputs"]
 
