@@ -494,12 +494,15 @@ def test_draws_move_floats_by_a_few_ulps_and_leave_integers() -> None:
 
 
 def test_large_results_are_thinned_alike_for_one_parameter() -> None:
-    values = np.arange(proof.SAMPLE + 1)
-    first, second = (proof.sampled(part + "/conv1.weight", values, 0) for part in ("gradient", "moment1"))
+    """Wherever their elements lie: of an array in another order the same ones are kept."""
+    kept = proof.Thinning(0, {})
+    values = np.arange(2 * proof.SAMPLE).reshape(2, -1)
+    first, second = (kept(part + "/conv1.weight", values) for part in ("gradient", "moment1"))
     assert first.shape == (proof.SAMPLE,)
     assert (first == second).all()
-    assert (first != proof.sampled("gradient/conv2.weight", values, 0)).any()
-    assert proof.sampled("gradient/conv1.weight", values[1:], 0).shape == values[1:].shape
+    assert (first == kept("gradient/conv1.weight", np.asfortranarray(values))).all()
+    assert (first != kept("gradient/conv2.weight", values)).any()
+    assert kept("gradient/conv1.weight", values[:, 1::2]).shape == (2, proof.SAMPLE // 2)
 
 
 def test_half_of_what_is_kept_of_a_table_was_looked_at() -> None:
@@ -510,7 +513,7 @@ def test_half_of_what_is_kept_of_a_table_was_looked_at() -> None:
                          for _, name in node.parameters}
     name, (table, *_) = next((name, each.shape) for name, each in graph.parameters.items() if name in rows)
     ids = np.broadcast_to(np.arange(table)[:, None], (table, 16))
-    kept = proof.sampled("gradient/" + name, ids, 0, rows[name])
+    kept = proof.Thinning(0, rows)("gradient/" + name, ids)
     assert np.isin(kept[:proof.SAMPLE // 2], rows[name]).all()
     assert set(kept[:proof.SAMPLE // 2]) == set(rows[name])
     assert not np.isin(kept[proof.SAMPLE // 2:], rows[name]).all()

@@ -31,6 +31,7 @@ FORCED = (1, 2, 10)  # steps taken from the reference's own state
 BATCHES = 2  # take turns, so that a batch compiled in as a constant is seen
 ULPS = 8  # by how many units in the last place the perturbed draws start off
 SAMPLE = 2 ** 16  # elements kept of a larger result: they give its r.m.s. error to 0.3 %
+CHUNK = 2 ** 16  # elements moved at a time: they stay in a cache
 DIVERGED = 1e3  # times the loss of the first of ten steps
 LEAST_BATCH = 8  # with BatchNorm: the variance of fewer samples is ill conditioned
 
@@ -166,7 +167,7 @@ class _Exercises:
         self.state = {name: values for name, values in given.items() if not name.startswith("batch")}
         self.batches = [{name.split("/", 1)[1]: values for name, values in given.items()
                          if name.startswith("batch{}/".format(number))} for number in range(BATCHES)]
-        self.rows = touched_rows(plan.graph, self.batches)
+        self.thinned = Thinning(plan.seed, touched_rows(plan.graph, self.batches))
 
     def inference(self, draw: int) -> None:
         self._start(self.state, draw)
@@ -194,17 +195,16 @@ class _Exercises:
     def forced_steps(self, draw: int, optimizer: Optimizer, steps: Tuple[int, ...] = FORCED) -> None:
         """Single steps from the reference's state. What is kept of a parameter is its update."""
         for step in steps:
-            state = self.state if step == 1 else load(self._before(optimizer, step))
-            before = self._start(state, draw)
+            before = self._start_forced(draw, optimizer, step)
             loss_value = self._step(self._batch((step - 1) % BATCHES, draw))
             results = {"loss": np.array(loss_value)}
             for name, after in self.contestant.get().items():
                 if name.startswith("parameter/"):
-                    path, start = name.split("/", 1)[1], self._kept(name, before[name])
-                    results["update/" + path] = np.subtract(self._kept(name, after), start, dtype=np.float64)
+                    path, start = name.split("/", 1)[1], before[name]
+                    results["update/" + path] = np.subtract(self.thinned(name, after), start, dtype=np.float64)
                     results["size/" + path] = np.sqrt(np.mean(np.square(start, dtype=np.float64)))
                 else:
-                    results[name] = self._kept(name, after)
+                    results[name] = self.thinned(name, after)
             self._write(draw, "{}-step{}".format(kind(optimizer), step), results)
 
     def dropout(self, graph: Graph) -> None:
@@ -235,6 +235,11 @@ class _Exercises:
         self.contestant.put(moved)
         return moved
 
+    def _start_forced(self, draw: int, optimizer: Optimizer, step: int) -> Arrays:
+        """Returns what is kept of the parameters, so that not all of them lie in memory while the step is taken."""
+        moved = self._start(self.state if step == 1 else load(self._before(optimizer, step)), draw)
+        return {name: self.thinned(name, values) for name, values in moved.items() if name.startswith("parameter/")}
+
     def _batch(self, number: int, draw: int) -> Any:
         return self.contestant.feed(shifted(self.batches[number], draw, self.plan.seed + number))
 
@@ -245,11 +250,8 @@ class _Exercises:
         return self.folder / REFERENCE / "before-{}-{}.npz".format(kind(optimizer), step)
 
     def _write(self, draw: int, exercise: str, results: Arrays) -> None:
-        kept = {name: self._kept(name, values) for name, values in results.items()}
+        kept = {name: self.thinned(name, values) for name, values in results.items()}
         self._save(self.folder / self.label / "draw{}".format(draw) / (exercise + ".npz"), kept)
-
-    def _kept(self, name: str, values: np.ndarray) -> np.ndarray:
-        return sampled(name, np.asarray(values), self.plan.seed, self.rows.get(name.split("/", 1)[-1]))
 
     def _save(self, path: Path, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -290,21 +292,45 @@ def shifted(arrays: Arrays, draw: int, seed: int) -> Arrays:
 
 
 def _shifted(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray:
-    signs = 2 * generator.randint(0, 2, values.shape, dtype=np.int8) - 1
-    return _float32(values * (1.0 + signs * (ULPS * 2.0 ** -23)))
+    up = generator.randint(0, 2, values.shape, dtype=np.int8).ravel()
+    factors, flat = 1.0 + np.array([-1, 1]) * (ULPS * 2.0 ** -23), values.ravel()
+    moved = np.empty(values.size, np.float32)
+    for begin in range(0, values.size, CHUNK):
+        part = slice(begin, begin + CHUNK)
+        moved[part] = flat[part] * factors[up[part]]
+    return moved.reshape(values.shape)
 
 
-def sampled(name: str, values: np.ndarray, seed: int, rows: Optional[np.ndarray] = None) -> np.ndarray:
-    """A large result thinned to SAMPLE random elements: the same ones for everybody, and for the
-    gradient, the update and the slots of one parameter. Half of them are of `rows`, where some are named."""
-    if values.size <= SAMPLE:
-        return values
-    generator = stream(seed, "sample " + name.split("/", 1)[-1])
-    chosen = generator.randint(0, values.size, SAMPLE)
-    if rows is not None:
-        width, half = values.size // len(values), SAMPLE // 2
-        chosen[:half] = generator.choice(rows, half) * width + chosen[:half] % width
-    return np.asarray(values[np.unravel_index(chosen, values.shape)])  # ravel() would copy all of a transposed one
+class Thinning:
+    """Of a large result SAMPLE random elements are kept: the same ones for everybody, and for the gradient, the update
+    and the slots of one parameter. Half of them are of the `rows` of a table."""
+
+    def __init__(self, seed: int, rows: Dict[str, np.ndarray]) -> None:
+        self.seed, self.rows = seed, rows
+        self.places = {}  # type: Dict[Tuple[str, Tuple[int, ...]], np.ndarray]
+
+    def __call__(self, name: str, values: np.ndarray) -> np.ndarray:
+        """`name` is that of a result: "gradient/conv1.weight"."""
+        values, path = np.asarray(values), name.split("/", 1)[-1]
+        if values.size <= SAMPLE:
+            return values
+        if (path, values.shape) not in self.places:
+            self.places[path, values.shape] = self._drawn(path, values.shape)
+        places = self.places[path, values.shape]
+        if values.flags.c_contiguous:
+            return np.asarray(values.ravel()[places])
+        return np.asarray(values[np.unravel_index(places, values.shape)])  # ravel() would copy all of a transposed one
+
+    def _drawn(self, path: str, shape: Tuple[int, ...]) -> np.ndarray:
+        """Places in the flat array."""
+        size = int(np.prod(shape))
+        generator = stream(self.seed, "sample " + path)
+        places = generator.randint(0, size, SAMPLE)
+        rows = self.rows.get(path)
+        if rows is not None:
+            width, half = size // shape[0], SAMPLE // 2
+            places[:half] = generator.choice(rows, half) * width + places[:half] % width
+        return places
 
 
 def touched_rows(graph: Graph, batches: List[Arrays]) -> Dict[str, np.ndarray]:

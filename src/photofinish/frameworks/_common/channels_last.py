@@ -35,7 +35,8 @@ def to_canonical(array: np.ndarray, spec: Spec, order: Optional[np.ndarray] = No
 
 class Layout:
     """The way between a canonical array and its native layout: along `axis` its entries are put in native order (native
-    entry i is canonical entry order[i]), then it is seen in the shape `view`, and its axes permuted."""
+    entry i is canonical entry order[i]), then it is seen in the shape `view`, and its axes permuted. No layout has both
+    an order and a view."""
 
     def __init__(self, shape: Tuple[int, ...], axes: Tuple[int, ...] = (), view: Optional[Tuple[int, ...]] = None,
                  axis: int = 0, order: Optional[np.ndarray] = None) -> None:
@@ -51,8 +52,9 @@ class Layout:
         return array.reshape(self.view).transpose(self.axes)
 
     def canonical(self, array: np.ndarray) -> np.ndarray:
-        array = array.transpose(np.argsort(self.axes)).reshape(self.shape)
-        return array if self.order is None else array.take(np.argsort(self.order), self.axis)
+        if self.order is not None:  # before its axes are permuted: an array in C order gives whole rows
+            array = array.take(np.argsort(self.order), self.axes.index(self.axis))
+        return array.transpose(np.argsort(self.axes)).reshape(self.shape)
 
 
 def owns(node: Node) -> bool:

@@ -135,7 +135,9 @@ class KerasContestant(Contestant):
         for slot, (variables, factor) in self._slots().items():
             for name, place, number in self._trainable():
                 value = place.canonical(variables[number].numpy())
-                arrays["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
+                if factor != 1.0:
+                    value = (value / np.float64(factor)).astype(value.dtype)
+                arrays["{}/{}".format(slot, name)] = value
         arrays.update(self._variances())
         return dict(arrays, step=np.array(self._step(), np.int64))
 
