@@ -25,10 +25,10 @@ LEGACY = Path("docs/results/certificates_legacy.json")
 FIRST = ("digits_cnn", "resnet18", "mobilenet_v2", "resnet50", "resnet50_v1", "efficientnet_b4", "vgg16", "resnet152")
 CONTENDERS = ("torch:eager", "torch:eager[layout=channels_last]", "tensorflow:graph", "tensorflow:xla", "torch:compile",
               "tensorflow:eager")
-LAID_OUT = "torch:compile[TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0]"
-SWITCHED = {  # by ledger and model, beside those asked for of all: why, see docs/results/README.md
-    FULL: {model: (LAID_OUT,) for model in ("alexnet", "alexnet_2012", "alexnet_2012_ungrouped", "vgg16", "vgg16_bn",
-                                            "vgg16_keras", "vgg19", "vgg19_keras")},
+FLATTENED = ("alexnet", "alexnet_2012", "alexnet_2012_ungrouped", "vgg16", "vgg16_bn", "vgg16_keras",
+             "vgg19", "vgg19_keras")
+SWITCHED: dict[Path, dict[str, tuple[str, ...]]] = {  # beside those asked for of all: why, see docs/results/README.md
+    FULL: dict.fromkeys(FLATTENED, ("torch:compile[TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0]",)),
     REDUCED: {"densenet121": ("mxnet:hybrid[MXNET_MKLDNN_ENABLED=0]", "mxnet:imperative[MXNET_MKLDNN_ENABLED=0]")},
 }
 NAMED = ("resnet50", "mobilenet_v2", "vgg16", "inception_v3", "densenet121", "lstm_lm_small",
