@@ -318,3 +318,12 @@ def test_generated_lines_show_in_tracebacks() -> None:
     frames = [entry.path for entry in caught.traceback if str(entry.path).startswith("<photofinish_tensorflow_eager")]
     assert frames
     assert linecache.getline(str(frames[0]), 1).startswith('"""A Keras model')
+
+
+def test_a_model_that_follows_another_takes_its_place_in_memory() -> None:
+    """TensorFlow keeps the graph of a training step, and the variables in it, after the last of our references."""
+    contestant, batch = built(SMALL, "graph", Adam())
+    contestant.train_step(batch)
+    former = [variable.value for variable in contestant.model.variables + contestant.updater.variables]
+    contestant.build(SMALL, BATCH, SGD(0.05, 0.9))
+    assert {int(np.size(variable.numpy())) for variable in former} == {1}

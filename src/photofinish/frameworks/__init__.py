@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from photofinish.optimizers import Optimizer
 from photofinish.values import TracedStep
 
 Arrays = Dict[str, np.ndarray]
+Given = Mapping[str, np.ndarray]  # to load from: each may be made when it is asked for
 Differences = List[Tuple[str, str, str]]  # what differs, in the graph, in the contender
 AWAKE = 0.001  # seconds before a moment is due: what the system may wake a sleeper late by
 MISFIT = "the first array that does not fit"
@@ -86,7 +87,7 @@ class Contestant:
         """How the model that was built differs from the graph, if it is another's that cannot take its weights."""
         return []
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         """Loads parameters and state (and slots and "step" where given; otherwise slots are zeroed).
 
         Optimizer state starts anew at each call that gives no slots.
@@ -96,6 +97,10 @@ class Contestant:
     def get(self) -> Arrays:
         """Parameters, state, slots and "step" now, in canonical form."""
         raise NotImplementedError
+
+    def each(self) -> Iterator[Tuple[str, np.ndarray]]:
+        """What `get` returns, one after another, so that a large model's need not all lie in memory."""
+        return iter(self.get().items())
 
     def feed(self, arrays: Arrays) -> Any:
         """A batch as train_step and infer want it: on the device, in the layout of the native model."""

@@ -38,7 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._common import on_jax
 from photofinish.frameworks._common.channels_last import feature_orders, native_shape, to_canonical, to_native
 from photofinish.frameworks._common.trainer import Trainer
@@ -128,7 +128,7 @@ class Contestant(Trainer):
         self.weights = self._replaced(self.weights, {
             self.handles[name]: self.places[name].layout.native(array) for name, array in arrays.items()})
 
-    def _store_slots(self, arrays: Arrays) -> None:
+    def _store_slots(self, arrays: Given) -> None:
         memory: Dict[int, Any] = dict.fromkeys(self.counters, self.steps)
         for (slot, name), number in self.slots.items():
             place, given = self._place(name), arrays.get("{}/{}".format(slot, name))

@@ -35,7 +35,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Setup
+from photofinish.frameworks import Given, Setup
 from photofinish.frameworks._common import on_jax
 from photofinish.frameworks._keras.compiled import compiled_source
 from photofinish.frameworks._keras.trained import TrainedContestant, inside
@@ -64,7 +64,7 @@ class Contestant(TrainedContestant):
         self.device = on_jax.prepare(jax, setup)
         jax.config.update("jax_default_device", self.device)
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put({name: np.array(values) for name, values in arrays.items()})  # JAX may look at NumPy's own memory
 
     def _backend_facts(self) -> Dict[str, Any]:

@@ -28,7 +28,7 @@ from mlx import nn
 from mlx import optimizers as native_optimizers
 
 from photofinish import optimizers
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
 from photofinish.frameworks._common.execution import execute
@@ -114,7 +114,7 @@ class Contestant(Trainer):
         state = [self.model.state, self.optimizer.state, mx.random.state]
         return mx.compile(counted, inputs=state, outputs=state) if self.setup.mode == "compile" else counted
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put(arrays)
         self._evaluate()
 

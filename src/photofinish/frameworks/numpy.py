@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from photofinish import frameworks, layers, optimizers
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._numpy import RULES as LAYER_RULES
 from photofinish.frameworks._numpy.base import Pull, Ruled, Rules, Use
 from photofinish.graph import Graph, Node
@@ -137,7 +137,7 @@ class Contestant(frameworks.Contestant):
         self.graph = graph
         self.optimizer = optimizer
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         def loaded(group: str, name: str) -> np.ndarray:
             return np.array(arrays["{}/{}".format(group, name)], self.dtype)
 

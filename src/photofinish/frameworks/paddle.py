@@ -30,7 +30,7 @@ import paddle
 from paddle.nn import functional
 
 from photofinish import optimizers
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._common import denormals
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.trainer import Slot, Trainer
@@ -125,7 +125,7 @@ class Contestant(Trainer):
     def _in_mode(self, function: Any) -> Any:
         return paddle.jit.to_static(function, full_graph=True) if self.setup.mode == "static" else function
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put(arrays)
         self.model.clear_gradients()
 

@@ -88,7 +88,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Given, Setup, Unsupported
 from photofinish.frameworks._common import on_tensorflow
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.modes import find, names
@@ -128,10 +128,18 @@ class Contestant(KerasContestant):
                     **(self.shipped.facts() if self.shipped else {}))
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
+        self._release()
         super().build(graph, batch, optimizer if self.mode.trains else None)
         self.bound = {}
 
-    def put(self, arrays: Arrays) -> None:
+    def _release(self) -> None:
+        """The memory of a model that another is to follow: TensorFlow keeps the graphs it was trained by, and so its
+        variables, in a registry of custom gradients."""
+        for each in (self.model, self.updater):
+            for variable in each.variables if each else ():
+                tf.raw_ops.AssignVariableOp(resource=variable.value.handle, value=tf.zeros((), variable.value.dtype))
+
+    def put(self, arrays: Given) -> None:
         super().put(arrays)
         self.mode.renew(self)
 

@@ -131,7 +131,7 @@ import torch
 from torch.nn import functional
 
 from photofinish import optimizers
-from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
+from photofinish.frameworks import Arrays, Differences, Given, Setup, Unsupported
 from photofinish.frameworks._common import on_torch
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.modes import find, names
@@ -243,7 +243,7 @@ class Contestant(Trainer):
     def differences(self) -> Differences:
         return [*self.mode.differences(), *(self.shipped.differences if self.shipped else ())]
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put(self.shipped.weights or arrays if self.shipped else arrays)
         self.model.zero_grad()
         self.mode.renew()

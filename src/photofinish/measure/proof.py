@@ -10,15 +10,16 @@ Nothing is judged here. Files of a proof's folder:
 
 import json
 import time
+import zipfile
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from photofinish.data import draw_batch
-from photofinish.frameworks import Contestant
+from photofinish.frameworks import Contestant, Given
 from photofinish.graph import Graph, Tensor, apply, loss, record
 from photofinish.layers import Layer, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_from_json, optimizer_json
@@ -170,24 +171,23 @@ class _Exercises:
         self.thinned = Thinning(plan.seed, touched_rows(plan.graph, self.batches))
 
     def inference(self, draw: int) -> None:
-        self._start(self.state, draw)
+        self._start(draw)
         outputs = self.contestant.read(self.contestant.infer(self._batch(0, draw)))
         self._write(draw, "inference", outputs)
 
     def training(self, draw: int) -> None:
-        self._start(self.state, draw)
+        self._start(draw)
         self._write(draw, "training", self.contestant.gradients(self._batch(0, draw)))
 
     def free_run(self, draw: int, optimizer: Optimizer) -> np.ndarray:
         """Ten steps, whose losses are returned; the reference's run also leaves the states that forced steps start
         from."""
-        self._start(self.state, draw)
+        self._start(draw)
         batches = [self._batch(number, draw) for number in range(BATCHES)]
         losses = []
         for step in range(1, STEPS + 1):
             if self.label == REFERENCE and draw == 0 and step in FORCED and step > 1:
-                before = {name: _float32(values) for name, values in self.contestant.get().items()}
-                self._save(self._before(optimizer, step), before)
+                self._keep(self._before(optimizer, step))
             losses.append(self._step(batches[(step - 1) % BATCHES]))
         self._write(draw, kind(optimizer) + "-free", {"loss": np.array(losses)})
         return np.array(losses)
@@ -198,7 +198,7 @@ class _Exercises:
             before = self._start_forced(draw, optimizer, step)
             loss_value = self._step(self._batch((step - 1) % BATCHES, draw))
             results = {"loss": np.array(loss_value)}
-            for name, after in self.contestant.get().items():
+            for name, after in self.contestant.each():
                 if name.startswith("parameter/"):
                     path, start = name.split("/", 1)[1], before[name]
                     results["update/" + path] = np.subtract(self.thinned(name, after), start, dtype=np.float64)
@@ -230,18 +230,31 @@ class _Exercises:
         path.write_text(json.dumps(told, default=str))
         self.files.append(str(path))
 
-    def _start(self, state: Arrays, draw: int) -> Arrays:
-        moved = shifted(state, draw, self.plan.seed)
-        self.contestant.put(moved)
-        return moved
+    def _start(self, draw: int) -> None:
+        self.contestant.put(Moved(self.state, draw, self.plan.seed))
 
     def _start_forced(self, draw: int, optimizer: Optimizer, step: int) -> Arrays:
-        """Returns what is kept of the parameters, so that not all of them lie in memory while the step is taken."""
-        moved = self._start(self.state if step == 1 else load(self._before(optimizer, step)), draw)
-        return {name: self.thinned(name, values) for name, values in moved.items() if name.startswith("parameter/")}
+        """Returns what is kept of the parameters."""
+        if step == 1:
+            return self._started(self.state, draw)
+        with np.load(str(self._before(optimizer, step))) as state:
+            return self._started(state, draw)
+
+    def _started(self, state: Given, draw: int) -> Arrays:
+        kept = {}  # type: Arrays
+
+        def keep(name: str, values: np.ndarray) -> None:
+            if name.startswith("parameter/"):
+                kept[name] = self.thinned(name, values)
+        moved = Moved(state, draw, self.plan.seed, keep)
+        self.contestant.put(moved)
+        for name in moved:
+            if name.startswith("parameter/") and name not in kept:  # it was not asked for
+                keep(name, moved[name])
+        return kept
 
     def _batch(self, number: int, draw: int) -> Any:
-        return self.contestant.feed(shifted(self.batches[number], draw, self.plan.seed + number))
+        return self.contestant.feed(dict(Moved(self.batches[number], draw, self.plan.seed + number)))
 
     def _step(self, batch: Any) -> float:
         return float(self.contestant.read(self.contestant.train_step(batch))["loss"])
@@ -252,6 +265,15 @@ class _Exercises:
     def _write(self, draw: int, exercise: str, results: Arrays) -> None:
         kept = {name: self.thinned(name, values) for name, values in results.items()}
         self._save(self.folder / self.label / "draw{}".format(draw) / (exercise + ".npz"), kept)
+
+    def _keep(self, path: Path) -> None:
+        """What `get` returns, in float32, as np.savez writes it, but one after another: all that a large
+        model has would not lie in memory beside it."""
+        with zipfile.ZipFile(str(path), "w") as file:
+            for name, values in self.contestant.each():
+                with file.open(name + ".npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, _float32(values))
+        self.files.append(str(path))
 
     def _save(self, path: Path, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -279,19 +301,37 @@ def load(path: Path) -> Arrays:
         return {name: file[name] for name in file.files}
 
 
-def shifted(arrays: Arrays, draw: int, seed: int) -> Arrays:
-    """The arrays moved by ULPS units in the last place, each element up or down at random.
+class Moved(Mapping[str, np.ndarray]):
+    """Arrays moved by ULPS units in the last place, each element up or down at random.
 
     Draw 0 is the arrays themselves. Integers and masks stay. Moving by c ulps, rather than multiplying
     the effect of one ulp by c, is the same for smooth functions and honest at kinks (ReLU, max pooling).
+
+    Each is read and moved when it is asked for, so that not all of a large model lie in memory; `seen` is then told.
     """
-    if draw == 0:
-        return arrays
-    return {name: _shifted(values, stream(seed, "ulps {} {}".format(draw, name)))
-            if values.dtype.kind == "f" else values for name, values in arrays.items()}
+
+    def __init__(self, arrays: Given, draw: int, seed: int,
+                 seen: Callable[[str, np.ndarray], None] = lambda name, values: None) -> None:
+        self.arrays, self.draw, self.seed, self.seen = arrays, draw, seed, seen
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        values = self.arrays[name]
+        if self.draw and values.dtype.kind == "f":
+            values = _moved(values, stream(self.seed, "ulps {} {}".format(self.draw, name)))
+        self.seen(name, values)
+        return values
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)  # NumPy's file of arrays has had no length for long
 
 
-def _shifted(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray:
+def _moved(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray:
     up = generator.randint(0, 2, values.shape, dtype=np.int8).ravel()
     factors, flat = 1.0 + np.array([-1, 1]) * (ULPS * 2.0 ** -23), values.ravel()
     moved = np.empty(values.size, np.float32)

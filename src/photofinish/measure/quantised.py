@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, List, Optional
 
 import numpy as np
 
-from photofinish.frameworks import Arrays
+from photofinish.frameworks import Arrays, Given
 from photofinish.graph import Graph, Node
 from photofinish.layers import Add
 from photofinish.optimizers import Optimizer
@@ -39,7 +39,7 @@ class Quantised:
         self._weights = weights(graph)
         self._exact.build(movable(graph, self._operands), batch, optimizer)
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         self._exact.put({name: self._off(name, values, channels(values)) if name in self._weights else values
                          for name, values in arrays.items()})
 

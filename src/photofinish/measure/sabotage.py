@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Unsupported, beside
+from photofinish.frameworks import Arrays, Given, Unsupported, beside
 from photofinish.graph import Graph, Node
 from photofinish.optimizers import Optimizer
 
@@ -73,7 +73,7 @@ class Sabotaged:
     def infer(self, batch: Any) -> Any:
         return self._step(self._contestant.infer, batch, "infer")
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         if self._fault == "wrong":
             name = next(key for key in sorted(arrays) if key.startswith("parameter/"))
             arrays = dict(arrays, **{name: arrays[name] * np.float32(1.001)})

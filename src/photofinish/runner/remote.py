@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Contestant, Differences, Unsupported
+from photofinish.frameworks import Arrays, Contestant, Differences, Given, Unsupported
 from photofinish.graph import Graph
 from photofinish.measure import probes, proof
 from photofinish.optimizers import Optimizer, optimizer_json
@@ -52,8 +52,8 @@ class Remote(Contestant):
     def differences(self) -> Differences:
         return self.other
 
-    def put(self, arrays: Arrays) -> None:
-        given = self.feed(arrays)
+    def put(self, arrays: Given) -> None:
+        given = self.feed(dict(arrays))
         self._verb("put", given)
         given.unlink()
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._common.contestant import Contestant
 from photofinish.graph import Graph
 from photofinish.layers import Spec
@@ -64,7 +64,7 @@ class Engine(Contestant):
         self.outputs = [name for name in graph.outputs if name not in absent]
         self.digest, self.model, self.made = "", None, None
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         kept = {name: values for name, values in arrays.items() if name.startswith(("parameter/", "state/"))}
         found = digest(kept)
         if found != self.digest:

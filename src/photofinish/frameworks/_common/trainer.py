@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, Iterator, Optional, Tuple, Type
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Unsupported
+from photofinish.frameworks import Arrays, Given, Unsupported
 from photofinish.frameworks._common.contestant import Contestant
 from photofinish.frameworks._common.variances import SampleVariances
 from photofinish.graph import Graph
@@ -70,7 +70,7 @@ class Trainer(Contestant):
         """What `gradients` returns; it may move the model's state."""
         raise NotImplementedError
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         self.steps = int(arrays.get("step", 0))
         self._store({name: arrays[name] for name in self.handles})
         self._store_slots(arrays)
@@ -81,13 +81,16 @@ class Trainer(Contestant):
         for name, array in arrays.items():
             self._write(name, self.handles[name], array)
 
-    def _store_slots(self, arrays: Arrays) -> None:
+    def _store_slots(self, arrays: Given) -> None:
         """Zeros where nothing is given."""
+        declared = self.graph.parameters
         for slot, name, handle, factor in self._slots():
-            key, given = "parameter/" + name, arrays.get("{}/{}".format(slot, name))
-            self._write(key, handle, np.zeros_like(arrays[key]) if given is None else given * factor)
+            given = arrays.get("{}/{}".format(slot, name))
+            if given is None:
+                given = np.zeros(declared[name].shape, np.float32)
+            self._write("parameter/" + name, handle, given if factor == 1.0 else given * factor)
 
-    def _begin(self, arrays: Arrays) -> None:
+    def _begin(self, arrays: Given) -> None:
         self.variances.begin(arrays, self.steps)
         self.settled = True
 
@@ -103,7 +106,8 @@ class Trainer(Contestant):
         found: Arrays = {}
         for slot, name, handle, factor in self._slots():
             value = self._read("parameter/" + name, handle)
-            found["{}/{}".format(slot, name)] = (value / np.float64(factor)).astype(value.dtype)
+            found["{}/{}".format(slot, name)] = (
+                value if factor == 1.0 else (value / np.float64(factor)).astype(value.dtype))
         return found
 
     def _settle(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Dict, Tuple
 import numpy as np
 
 from photofinish import layers
-from photofinish.frameworks import Arrays, Unsupported
+from photofinish.frameworks import Arrays, Given, Unsupported
 from photofinish.graph import Graph, Node
 
 
@@ -32,7 +32,7 @@ class SampleVariances:
         if single and trains:
             raise Unsupported("{}: one value has no sample variance".format(single[0]))
 
-    def begin(self, arrays: Arrays, step: int) -> None:
+    def begin(self, arrays: Given, step: int) -> None:
         """From this step on, updates count from these variances, which are in the graph's convention."""
         self.step = step
         self.first = {name: np.array(arrays[name], np.float64) for name in self.terms}

@@ -1,11 +1,11 @@
 """What is alike wherever a graph runs as a Keras model: where its arrays live, how they come and go, and Keras' own
 conventions (velocities, variances). Needs no Keras: the framework's file hands it over."""
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Differences, Setup, Unsupported
+from photofinish.frameworks import Arrays, Differences, Given, Setup, Unsupported
 from photofinish.frameworks._common.channels_last import feature_orders, to_canonical, to_native
 from photofinish.frameworks._common.contestant import Contestant
 from photofinish.frameworks._common.variances import SampleVariances
@@ -97,7 +97,7 @@ class KerasContestant(Contestant):
         return [(name.split("/", 1)[1], place, numbers[place.variable.path]) for name, place in self.places.items()
                 if name.startswith("parameter/")]
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         arrays = self.shipped.weights or arrays if self.shipped else arrays
         for name, place in self.places.items():
             place.store(arrays[name], place.variable)
@@ -107,7 +107,7 @@ class KerasContestant(Contestant):
                 if given is None:
                     variables[number].assign(np.zeros(variables[number].shape, variables[number].dtype))
                 else:
-                    place.store(given * factor, variables[number])
+                    place.store(given if factor == 1.0 else given * factor, variables[number])
         step = int(arrays.get("step", 0))
         if self.updater is not None:
             self.updater.iterations.assign(step)
@@ -131,15 +131,19 @@ class KerasContestant(Contestant):
         self.settled = True
 
     def get(self) -> Arrays:
-        arrays = {name: place.canonical(place.variable.numpy()) for name, place in self.places.items()}
+        return dict(self.each())
+
+    def each(self) -> Iterator[Tuple[str, np.ndarray]]:
+        variances = self._variances()
+        for name, place in self.places.items():
+            yield name, variances[name] if name in variances else place.canonical(place.variable.numpy())
         for slot, (variables, factor) in self._slots().items():
             for name, place, number in self._trainable():
                 value = place.canonical(variables[number].numpy())
                 if factor != 1.0:
                     value = (value / np.float64(factor)).astype(value.dtype)
-                arrays["{}/{}".format(slot, name)] = value
-        arrays.update(self._variances())
-        return dict(arrays, step=np.array(self._step(), np.int64))
+                yield "{}/{}".format(slot, name), value
+        yield "step", np.array(self._step(), np.int64)
 
     def feed(self, arrays: Arrays) -> Tuple[Any, ...]:
         """Tensors in the order of the step's arguments: inputs, then the targets that are there."""

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import Arrays, Unsupported
+from photofinish.frameworks import Arrays, Given, Unsupported
 from photofinish.frameworks._common.channels_last import feature_orders
 from photofinish.frameworks._common.execution import execute
 from photofinish.frameworks._common.variances import SampleVariances
@@ -119,7 +119,7 @@ class SessionContestant(KerasContestant):
                                 for each in native.trainable_weights], factors.get(slot, 1.0))
         return found
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put(arrays)
         self.counted = getattr(self.updater, "iterations", None)
 

@@ -5,7 +5,7 @@ TensorFlow's guide to custom training has it: a replica's loss is its share of t
 optimizer sums gradients. Each replica moves its own running statistics; those of the first are read.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -36,6 +36,9 @@ class Rank(Alone):
 
     def build(self, graph: Graph, batch: int, optimizer: Optional[Optimizer] = None) -> None:
         super().build(graph, batch // self.setup.world, optimizer)
+
+    def _release(self) -> None:
+        """Nothing: what is mirrored cannot be put away by its handle."""
 
     def _make(self, shipped: str) -> None:
         with self.strategy.scope():
@@ -78,9 +81,9 @@ class Rank(Alone):
             handle = {name: self.strategy.gather(each, axis=0) for name, each in handle.items()}
         return super().read(handle)
 
-    def get(self) -> Arrays:
+    def each(self) -> Iterator[Tuple[str, np.ndarray]]:
         self._follow()
-        return super().get()
+        return super().each()
 
     def _settle(self) -> None:
         self._follow()

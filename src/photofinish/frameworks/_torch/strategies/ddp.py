@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from torch.nn.parallel import DistributedDataParallel
 
-from photofinish.frameworks import Arrays, Setup, Unsupported
+from photofinish.frameworks import Arrays, Given, Setup, Unsupported
 from photofinish.frameworks._torch.hooks import HOOKS, mean
 from photofinish.frameworks._torch.rank import Rank, joined
 from photofinish.frameworks._torch.source import native_source
@@ -71,7 +71,7 @@ class Contestant(Rank):
         loss, outputs = self._loss(model, *last)
         return loss / self.parts + done, outputs
 
-    def put(self, arrays: Arrays) -> None:
+    def put(self, arrays: Given) -> None:
         super().put(arrays)
         self.hook.renew()
 
