@@ -486,8 +486,7 @@ def test_a_proof_that_did_not_run_is_not_judged(tmp_path: Path) -> None:
 
 def test_draws_move_floats_by_a_few_ulps_and_leave_integers() -> None:
     arrays = {"image": np.array([1.0, -3.0, 0.0], np.float32), "label": np.array([4], np.int32)}
-    assert proof.shifted(arrays, 0, 0) is arrays
-    moved = proof.shifted(arrays, 1, 0)
+    moved = proof.Moved(arrays, 1, 0)
     assert np.abs(moved["image"] - arrays["image"]) / np.array([1, 3, 1]) == pytest.approx(
         np.array([1, 1, 0]) * tolerance.NOISE, rel=0.1)
     assert (moved["label"] == arrays["label"]).all()

@@ -72,7 +72,10 @@ class Trainer(Contestant):
 
     def put(self, arrays: Given) -> None:
         self.steps = int(arrays.get("step", 0))
-        self._store({name: arrays[name] for name in self.handles})
+        loaded = {name: arrays[name] for name in self.handles}
+        self.shapes = {name: np.shape(array) for name, array in loaded.items()}
+        self._store(loaded)
+        del loaded
         self._store_slots(arrays)
         self._count()
         self._begin(arrays)
@@ -83,12 +86,11 @@ class Trainer(Contestant):
 
     def _store_slots(self, arrays: Given) -> None:
         """Zeros where nothing is given."""
-        declared = self.graph.parameters
         for slot, name, handle, factor in self._slots():
-            given = arrays.get("{}/{}".format(slot, name))
+            key, given = "parameter/" + name, arrays.get("{}/{}".format(slot, name))
             if given is None:
-                given = np.zeros(declared[name].shape, np.float32)
-            self._write("parameter/" + name, handle, given if factor == 1.0 else given * factor)
+                given = np.zeros(self.shapes[key], np.float32)
+            self._write(key, handle, given if factor == 1.0 else given * factor)
 
     def _begin(self, arrays: Given) -> None:
         self.variances.begin(arrays, self.steps)
