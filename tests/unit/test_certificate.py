@@ -16,7 +16,8 @@ from photofinish.frameworks._numpy import activation
 from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import BatchNorm, Conv, Dropout, Embedding, Linear, SoftmaxCrossEntropy, Spec, StochasticDepth
-from photofinish.measure import proof
+from photofinish.measure import proof, thinning
+from photofinish.measure.moved import Moved
 from photofinish.models import find
 from photofinish.optimizers import SGD, Adam
 from photofinish.referee import certificate, parameters, replicas, tolerance
@@ -486,7 +487,7 @@ def test_a_proof_that_did_not_run_is_not_judged(tmp_path: Path) -> None:
 
 def test_draws_move_floats_by_a_few_ulps_and_leave_integers() -> None:
     arrays = {"image": np.array([1.0, -3.0, 0.0], np.float32), "label": np.array([4], np.int32)}
-    moved = proof.Moved(arrays, 1, 0)
+    moved = Moved(arrays, 1, 0)
     assert np.abs(moved["image"] - arrays["image"]) / np.array([1, 3, 1]) == pytest.approx(
         np.array([1, 1, 0]) * tolerance.NOISE, rel=0.1)
     assert (moved["label"] == arrays["label"]).all()
@@ -494,28 +495,28 @@ def test_draws_move_floats_by_a_few_ulps_and_leave_integers() -> None:
 
 def test_large_results_are_thinned_alike_for_one_parameter() -> None:
     """Wherever their elements lie: of an array in another order the same ones are kept."""
-    kept = proof.Thinning(0, {})
-    values = np.arange(2 * proof.SAMPLE).reshape(2, -1)
+    kept = thinning.Thinning(0, {})
+    values = np.arange(2 * thinning.SAMPLE).reshape(2, -1)
     first, second = (kept(part + "/conv1.weight", values) for part in ("gradient", "moment1"))
-    assert first.shape == (proof.SAMPLE,)
+    assert first.shape == (thinning.SAMPLE,)
     assert (first == second).all()
     assert (first == kept("gradient/conv1.weight", np.asfortranarray(values))).all()
     assert (first != kept("gradient/conv2.weight", values)).any()
-    assert kept("gradient/conv1.weight", values[:, 1::2]).shape == (2, proof.SAMPLE // 2)
+    assert kept("gradient/conv1.weight", values[:, 1::2]).shape == (2, thinning.SAMPLE // 2)
 
 
 def test_half_of_what_is_kept_of_a_table_was_looked_at() -> None:
     graph = find("ncf_ml_20m").graph()
     batches = [draw_batch(graph, 4, seed) for seed in range(2)]
-    rows = proof.touched_rows(graph, batches)
+    rows = thinning.touched_rows(graph, batches)
     assert set(rows) == {name for node in graph.nodes if isinstance(node.layer, Embedding)
                          for _, name in node.parameters}
     name, (table, *_) = next((name, each.shape) for name, each in graph.parameters.items() if name in rows)
     ids = np.broadcast_to(np.arange(table)[:, None], (table, 16))
-    kept = proof.Thinning(0, rows)("gradient/" + name, ids)
-    assert np.isin(kept[:proof.SAMPLE // 2], rows[name]).all()
-    assert set(kept[:proof.SAMPLE // 2]) == set(rows[name])
-    assert not np.isin(kept[proof.SAMPLE // 2:], rows[name]).all()
+    kept = thinning.Thinning(0, rows)("gradient/" + name, ids)
+    assert np.isin(kept[:thinning.SAMPLE // 2], rows[name]).all()
+    assert set(kept[:thinning.SAMPLE // 2]) == set(rows[name])
+    assert not np.isin(kept[thinning.SAMPLE // 2:], rows[name]).all()
 
 
 def test_of_several_processes_the_one_that_failed_is_shown() -> None:

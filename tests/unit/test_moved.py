@@ -10,6 +10,7 @@ from photofinish.frameworks.numpy import Contestant
 from photofinish.graph import Graph, Tensor, loss, record
 from photofinish.layers import SoftmaxCrossEntropy, Spec
 from photofinish.measure import proof
+from photofinish.measure.moved import Moved
 from photofinish.optimizers import Adam
 from photofinish.vocabulary import linear
 
@@ -26,24 +27,24 @@ def small() -> Graph:
 
 
 def test_the_plain_draw_is_the_arrays_themselves() -> None:
-    moved = proof.Moved(ARRAYS, 0, seed=1)
+    moved = Moved(ARRAYS, 0, seed=1)
     assert all(moved[name] is values for name, values in ARRAYS.items())
 
 
 def test_a_draw_is_the_same_each_time_and_another_than_the_next() -> None:
-    moved = proof.Moved(ARRAYS, 1, seed=1)
+    moved = Moved(ARRAYS, 1, seed=1)
     assert np.array_equal(moved["parameter/w"], moved["parameter/w"])
-    assert not np.array_equal(moved["parameter/w"], proof.Moved(ARRAYS, 2, seed=1)["parameter/w"])
+    assert not np.array_equal(moved["parameter/w"], Moved(ARRAYS, 2, seed=1)["parameter/w"])
 
 
 def test_of_a_file_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     np.savez(tmp_path / "given.npz", **ARRAYS)
     seen = []
     with np.load(tmp_path / "given.npz") as file:
-        moved = proof.Moved(file, 1, seed=1, seen=lambda name, values: seen.append(name))
+        moved = Moved(file, 1, seed=1, seen=lambda name, values: seen.append(name))
         assert "parameter/w" in moved and "velocity/w" not in moved and moved.get("velocity/w") is None
         assert sorted(moved) == sorted(ARRAYS) and len(moved) == len(ARRAYS) and not seen
-        assert np.array_equal(moved["parameter/w"], proof.Moved(ARRAYS, 1, seed=1)["parameter/w"])
+        assert np.array_equal(moved["parameter/w"], Moved(ARRAYS, 1, seed=1)["parameter/w"])
         assert seen == ["parameter/w"]
 
 

@@ -48,7 +48,8 @@ def touched(file: Path, framework: str, *graphs: Graph) -> list[bool]:
 
 
 @pytest.mark.parametrize("file", ["frameworks/torch.py", "frameworks/_torch/weights.py", "weights.py", "graph.py",
-                                  "measure/proof.py", "frameworks/_common/on_torch.py"])
+                                  "measure/proof.py", "measure/moved.py", "measure/thinning.py",
+                                  "frameworks/_common/on_torch.py"])
 def test_what_drives_native_source_counts(package: Path, file: str) -> None:
     assert touched(package / file, "torch", PLAIN, POOLED) == [True, True]
 

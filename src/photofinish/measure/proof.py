@@ -14,7 +14,7 @@ import zipfile
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -22,17 +22,16 @@ from photofinish.data import draw_batch
 from photofinish.frameworks import Contestant, Given
 from photofinish.graph import Graph, Tensor, apply, loss, record
 from photofinish.layers import Layer, SoftmaxCrossEntropy, Spec
+from photofinish.measure.moved import Moved
+from photofinish.measure.thinning import Thinning, touched_rows
 from photofinish.optimizers import SGD, Adam, Optimizer, optimizer_from_json, optimizer_json
 from photofinish.vocabulary import concat, linear
-from photofinish.weights import Arrays, initial_state, perturbed_state, stream
+from photofinish.weights import Arrays, initial_state, perturbed_state
 
 REFERENCE = "reference"
 STEPS = 10  # of a free run
 FORCED = (1, 2, 10)  # steps taken from the reference's own state
 BATCHES = 2  # take turns, so that a batch compiled in as a constant is seen
-ULPS = 8  # by how many units in the last place the perturbed draws start off
-SAMPLE = 2 ** 16  # elements kept of a larger result: they give its r.m.s. error to 0.3 %
-CHUNK = 2 ** 16  # elements moved at a time: they stay in a cache
 DIVERGED = 1e3  # times the loss of the first of ten steps
 LEAST_BATCH = 8  # with BatchNorm: the variance of fewer samples is ill conditioned
 
@@ -299,88 +298,6 @@ def kind(optimizer: Optimizer) -> str:
 def load(path: Path) -> Arrays:
     with np.load(str(path)) as file:
         return {name: file[name] for name in file.files}
-
-
-class Moved(Mapping[str, np.ndarray]):
-    """Arrays moved by ULPS units in the last place, each element up or down at random.
-
-    Draw 0 is the arrays themselves. Integers and masks stay. Moving by c ulps, rather than multiplying
-    the effect of one ulp by c, is the same for smooth functions and honest at kinks (ReLU, max pooling).
-
-    Each is read and moved when it is asked for, so that not all of a large model lie in memory; `seen` is then told.
-    """
-
-    def __init__(self, arrays: Given, draw: int, seed: int,
-                 seen: Callable[[str, np.ndarray], None] = lambda name, values: None) -> None:
-        self.arrays, self.draw, self.seed, self.seen = arrays, draw, seed, seen
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        values = self.arrays[name]
-        if self.draw and values.dtype.kind == "f":
-            values = _moved(values, stream(self.seed, "ulps {} {}".format(self.draw, name)))
-        self.seen(name, values)
-        return values
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.arrays
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.arrays)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)  # NumPy's file of arrays has had no length for long
-
-
-def _moved(values: np.ndarray, generator: np.random.RandomState) -> np.ndarray:
-    up = generator.randint(0, 2, values.shape, dtype=np.int8).ravel()
-    factors, flat = 1.0 + np.array([-1, 1]) * (ULPS * 2.0 ** -23), values.ravel()
-    moved = np.empty(values.size, np.float32)
-    for begin in range(0, values.size, CHUNK):
-        part = slice(begin, begin + CHUNK)
-        moved[part] = flat[part] * factors[up[part]]
-    return moved.reshape(values.shape)
-
-
-class Thinning:
-    """Of a large result SAMPLE random elements are kept: the same ones for everybody, and for the gradient, the update
-    and the slots of one parameter. Half of them are of the `rows` of a table."""
-
-    def __init__(self, seed: int, rows: Dict[str, np.ndarray]) -> None:
-        self.seed, self.rows = seed, rows
-        self.places = {}  # type: Dict[Tuple[str, Tuple[int, ...]], np.ndarray]
-
-    def __call__(self, name: str, values: np.ndarray) -> np.ndarray:
-        """`name` is that of a result: "gradient/conv1.weight"."""
-        values, path = np.asarray(values), name.split("/", 1)[-1]
-        if values.size <= SAMPLE:
-            return values
-        if (path, values.shape) not in self.places:
-            self.places[path, values.shape] = self._drawn(path, values.shape)
-        places = self.places[path, values.shape]
-        if values.flags.c_contiguous:
-            return np.asarray(values.ravel()[places])
-        return np.asarray(values[np.unravel_index(places, values.shape)])  # ravel() would copy all of a transposed one
-
-    def _drawn(self, path: str, shape: Tuple[int, ...]) -> np.ndarray:
-        """Places in the flat array."""
-        size = int(np.prod(shape))
-        generator = stream(self.seed, "sample " + path)
-        places = generator.randint(0, size, SAMPLE)
-        rows = self.rows.get(path)
-        if rows is not None:
-            width, half = size // shape[0], SAMPLE // 2
-            places[:half] = generator.choice(rows, half) * width + places[:half] % width
-        return places
-
-
-def touched_rows(graph: Graph, batches: List[Arrays]) -> Dict[str, np.ndarray]:
-    """The rows of each table that the batches look up: of a large one all others have no gradient."""
-    found = {}  # type: Dict[str, List[np.ndarray]]
-    for node in graph.nodes:
-        if hasattr(node.layer, "vocabulary"):
-            ids = [batch[name].ravel() for batch in batches for name in node.inputs if name in batch]
-            found.setdefault(dict(node.parameters)["weight"], []).extend(ids)
-    return {name: np.unique(np.concatenate(ids)) for name, ids in found.items() if ids}
 
 
 def _float32(values: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Sequence
 
 import numpy as np
 
-from photofinish.measure.proof import ULPS
+from photofinish.measure.moved import ULPS
 
 UNIT = 2.0 ** -23  # one unit in the last place of float32, relative
 NOISE = ULPS * UNIT  # the move of the perturbed draws

@@ -21,7 +21,8 @@ TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "da
               "metrics.py", "frameworks", "measure", "worker.py")
 JAVASCRIPT = "node"  # the worker of frameworks in JavaScript
 SOURCES = (".py", ".mjs", ".json")
-DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py")
+DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py",
+           "measure/moved.py", "measure/thinning.py")
 # They collect all families, put another's model in the place of ours, feed a data set to a proven model, look into its
 # steps, or make programs of it.
 NOT_DECIDING = frozenset({"__init__", "shipped", "pipeline", "profile", "script"})
