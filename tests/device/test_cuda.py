@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from parity.contenders import contenders, engines, make
-from photofinish import data, models, weights
+from photofinish import data, environments, models, weights
 from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.machine import gpus
+from photofinish.measure import probes
 from photofinish.optimizers import SGD, Adam, Optimizer
+from photofinish.referee import audit
 from photofinish.values import Contender
 from remote import Remote
 
 DEVICE = "cuda"
-pytestmark = pytest.mark.skipif(not gpus(), reason="there is no NVIDIA GPU")
+pytestmark = [pytest.mark.skipif(not gpus(), reason="there is no NVIDIA GPU"),
+              pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")]  # PyTorch's own, of graphs it warms up with
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # as a worker of JAX has it
 
 BATCH = 8
@@ -24,6 +27,10 @@ GRAPH = models.find("digits_cnn").small()
 
 TRAINING = contenders(cheap=True, device=DEVICE) + contenders(cheap=False, device=DEVICE)
 EVERY = TRAINING + engines(device=DEVICE) + engines(cheap=False, device=DEVICE)
+COARSER = [(Contender(info.name, mode), info.precisions[mode][0]) for info in environments.frameworks().values()
+           for mode in info.modes if mode in info.precisions and info.precisions[mode][0] != "int8"
+           and DEVICE in info.devices_of(mode) and not info.in_house]
+ROUNDED = {"TF32": 2.0 ** -11, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8}  # the most that an operand loses
 
 
 def built(contestant: Contestant, optimizer: Optimizer = SGD()) -> Contestant:  # noqa: B008
@@ -87,3 +94,17 @@ def test_the_device_is_named_and_its_memory_is_counted(contender: Contender) -> 
     memory = ours.device_memory()
     assert memory is not None
     assert 0 < memory["now"] <= memory["peak"] < 2**30  # nothing is taken in advance
+
+
+@pytest.mark.parametrize(("contender", "form"), COARSER, ids=str)
+def test_a_coarser_mode_is_as_coarse_as_it_says(contender: Contender, form: str) -> None:
+    ours, exact = there(contender), exactly()
+    arrays = data.draw_batch(GRAPH, BATCH, seed=1)
+    assert_close(ours.read(ours.infer(ours.feed(arrays))), exact.read(exact.infer(exact.feed(arrays))),
+                 16 * ROUNDED[form])
+    if isinstance(ours, Remote):
+        pytest.skip("the protocol probes a contender in a worker of a race")
+    seen = probes.run(ours)
+    assert audit._precision(seen["matmul"]) == form
+    assert seen["denormals"] == {"results_kept": True, "operands_kept": True}
+    assert "unsupported" not in seen["evidence"]

@@ -110,10 +110,11 @@ def nothing_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_a_mode_that_nobody_has_run_says_so_before_it_races() -> None:
-    info = replace(read_header(environments.FOLDER / "fake.py"), never_run=("mean",))
+    info = replace(read_header(environments.FOLDER / "fake.py"), never_run=("mean", "cuda"))
     home = Environment(Path(sys.executable), info, "1.0")
-    steady, mean = (Entry(Contender.parse(name), home).hazards for name in ("fake:steady", "fake:mean"))
-    assert steady == "" and mean == "mean has never been run before"
+    steady, mean = (Entry(Contender.parse(name), home) for name in ("fake:steady", "fake:mean"))
+    assert steady.hazards("cpu") == "" and mean.hazards("cpu") == "mean has never been run before"
+    assert steady.hazards("cuda:1") == "cuda has never been run before"
 
 
 def test_every_framework_file_has_a_complete_header() -> None:

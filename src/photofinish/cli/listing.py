@@ -136,7 +136,7 @@ def contenders() -> list[Entry]:
                        way not in several or several[way].recipe is None or installed(f"{each['name']}:{way}")),
                    "tasks": list(tasks),
                    "never_run": several[way].never_run if way in several
-                   else way in info.never_run or "cpu" not in info.devices_of(way),
+                   else way in info.never_run or set(info.devices_of(way)) <= set(info.never_run),
                    "options": {**each["options"], **({key: list(values) for key, values in several[way].options.items()}
                                                      if way in several else {})}}
                   for way, tasks in ways.items()]

@@ -82,7 +82,8 @@ class FrameworkInfo:
     that feeds one; `libraries` maps the names of shared libraries that its binaries ask for to those of the system
     that stand in for them; `strategies` are those by which several processes, or devices, train one model; `lines` are
     what a user writes for a setting ("layout=channels_last", "threads"); `unused` maps one to a part of its kernels'
-    names, and to what is to be known where none of them runs; `never_run` are modes that nobody has run."""
+    names, and to what is to be known where none of them runs; `never_run` are modes that nobody has run, and
+    devices on which nobody has run any."""
 
     name: str
     title: str

@@ -13,7 +13,8 @@ Python are for programs that this worker calls.
                                                         and the mode whose code each is: they are certified by that
                                                         format's rounding, and in the other mode by float32's.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
-    never-run = ["fp16"]                                modes that nobody has run, for want of the device or processor.
+    never-run = ["fp16", "tpu"]                         modes that nobody has run, for want of the device or processor,
+                                                        and devices on which nobody has run any.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
@@ -183,8 +184,9 @@ def _unused(own: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def _never_run(own: dict[str, Any]) -> tuple[str, ...]:
     """Raises ValueError."""
     given = own.get("never-run", [])
-    if not set(given) <= set(own["modes"]):
-        raise ValueError(f"never-run says which of {', '.join(own['modes'])} nobody has run, not {given}")
+    known = [*own["modes"], *own["devices"]]
+    if not set(given) <= set(known):
+        raise ValueError(f"never-run says which of {', '.join(known)} nobody has run, not {given}")
     return tuple(given)
 
 

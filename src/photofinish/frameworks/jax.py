@@ -9,6 +9,7 @@
 # download = "167 MB"
 # disk = "760 MB"
 # devices = ["cpu", "cuda", "tpu"]
+# never-run = ["tpu"]
 # options = {}
 # environment = { XLA_PYTHON_CLIENT_PREALLOCATE = "false", JAX_COMPILATION_CACHE_DIR = "{cache}/jax" }
 # [tool.photofinish.strategies]

@@ -8,6 +8,7 @@
 # download = "145 MB"
 # disk = "690 MB"
 # devices = ["cpu", "cuda", "tpu"]
+# never-run = ["tpu"]
 # options = { build = [] }
 # loops = { fit = "jit" }
 # builds = { "keras.applications" = "keras" }

@@ -8,6 +8,7 @@
 # download = "320 MB"
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
+# never-run = ["cuda"]
 # options = { build = [] }
 # loops = { fit = "nojit" }
 # builds = { "keras.applications" = "keras" }

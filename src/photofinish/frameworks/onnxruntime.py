@@ -10,6 +10,7 @@
 # download = "49 MB"
 # disk = "180 MB"
 # devices = ["cpu", "cuda"]
+# never-run = ["cuda"]
 # options = { optimization = ["all", "extended", "basic", "disabled"] }
 # [tool.photofinish.lines]
 # threads = ["options.intra_op_num_threads = {value}  # onnxruntime.SessionOptions()"]

@@ -11,6 +11,7 @@
 # download = "320 MB"
 # disk = "1.6 GB"
 # devices = ["cpu", "cuda"]
+# never-run = ["cuda"]
 # options = { build = [], onednn = ["on", "off"], cache = ["off", "on"] }
 # builds = { "keras.applications" = "keras" }
 # [tool.photofinish.variables]

@@ -7,6 +7,7 @@
 # modes = ["default"]
 # tasks = ["infer"]
 # devices = ["cuda"]
+# never-run = ["cuda"]
 # system = ["nvidia-smi"]
 # options = {}
 # ///

@@ -19,6 +19,7 @@ SIZE = 128  # of the square matrices; also the elements that hold mantissa bits
 IMAGES, CHANNELS, SIDE = 4, 32, 16  # of the convolution
 BITS = 23  # explicit mantissa bits of float32
 FAR = 2.0 ** 40  # beyond float16, within every format with eight bits of exponent
+DENORMAL = 71362  # the bits of 1e-40 in float32, whose least is 2**-149
 BUSY_SIZE = 1024
 BUSY_LOOPS, BUSY_SECONDS = 5, 0.1
 
@@ -148,11 +149,18 @@ PRODUCTS = {
 
 
 def denormals(contestant: Contestant) -> Dict[str, Any]:
-    """Whether float32 numbers below 1.2e-38 survive as results and as operands of a product."""
-    def product(a: float, b: float) -> bool:
-        operands = {"a": np.full(64, a, np.float32), "b": np.full(64, b, np.float32)}
-        return bool((contestant.probe("multiply", operands)["result"] != 0).all())
-    return {"results_kept": product(1e-30, 1e-10), "operands_kept": product(1e-40, 1e10)}
+    """Whether float32 numbers below 1.2e-38 survive as results and as operands of a product.
+
+    They are written and read as bits: to a process that takes them for zero, one that a GPU has kept would equal zero.
+    """
+    def product(a: np.ndarray, b: np.ndarray) -> bool:
+        result = contestant.probe("multiply", {"a": a, "b": b})["result"]
+        return bool(np.ascontiguousarray(result, np.float32).view(np.uint32).astype(bool).all())
+
+    def filled(value: float) -> np.ndarray:
+        return np.full(64, value, np.float32)
+    return {"results_kept": product(filled(1e-30), filled(1e-10)),
+            "operands_kept": product(np.full(64, DENORMAL, np.uint32).view(np.float32), filled(1e10))}
 
 
 def threads(contestant: Contestant, cpu: Clock = time.process_time, wall: Clock = time.perf_counter,

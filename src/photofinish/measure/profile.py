@@ -6,6 +6,8 @@ so that no timed step pays for it. It has `PROFILER`, its name; `RULES`, a place
 event, the first pattern that is found in it; `FUSED`, the pattern of kernels that do the work of several operations of
 the model, None where names do not tell; `hidden(contestant)`, the places that it cannot see; and `watch(contestant,
 step, batches)`, the events while each of the batches is stepped on, with one called STEP around each step.
+
+Threads of numbers below 0 are streams of a GPU. Where there are some, the host's threads only hand them their work.
 """
 
 import re
@@ -35,6 +37,12 @@ WORK = (KERNELS, OPERATOR, COPIES, OPTIMIZER)
 COVERING = (OPTIMIZER, INPUT, COMPILING)  # what lies within these is a part of them
 # Where several threads are at several places at once, the first of these is where the moment went.
 FIRST = (COMPILING, KERNELS, OPTIMIZER, COPIES, ALLOCATION, INPUT, UNPLACED, DISPATCH, IDLE)
+STREAMED = (  # kernels of every framework's, by their names in CUDA
+    (r"^Optimizer\.", OPTIMIZER),  # by what called them
+    (r"(?i)^mem(cpy|set)|_copy_kernel|CatArray|FillFunctor|nchwToNhwc|nhwcToNchw|"
+     r"^(wrapped_|loop_|input_)?(copy|transpose|bitcast|pad|concatenate|slice)(_fusion)?[\d._]*$", COPIES),
+    ("", KERNELS),
+)
 CLOSE = 1e-9  # seconds: profilers count in nanoseconds, and an event may seem to end just after the next has begun
 TOLD = 5  # names that are not known, the longest first
 
@@ -67,22 +75,17 @@ def placed(events: Iterable[Event], rules: Rules, fused: Optional[str] = None) -
     A thread is where the innermost of its events is. A moment of a step in which no thread has an event but the step
     itself is the host's.
     """
-    compiled = [(re.compile(pattern), place) for pattern, place in rules]
-    known: Dict[str, str] = {STEP: DISPATCH}
     threads: Dict[int, List[Event]] = {}
-    windows = []
     for event in events:
-        if event.name not in known:
-            known[event.name] = next((place for pattern, place in compiled if pattern.search(event.name)), UNPLACED)
         threads.setdefault(event.thread, []).append(event)
-        if event.name == STEP:
-            windows.append((event.begin, event.begin + event.seconds))
+    windows = [(each.begin, each.begin + each.seconds) for own in threads.values() for each in own if each.name == STEP]
+    at_host, on_stream = _Known(rules, handing=min(threads, default=0) < 0), _Known(STREAMED)
     stretches: List[Stretch] = []
     unknown: List[Tuple[float, float, str]] = []
     working: List[Event] = []
     begun: List[Tuple[float, str]] = []
-    for own in threads.values():
-        told = _Thread(own, known)
+    for number, own in threads.items():
+        told = _Thread(own, at_host) if number >= 0 else _Stream(own, on_stream)  # type: Any
         stretches += told.stretches
         unknown += told.unknown
         working += told.working
@@ -90,6 +93,19 @@ def placed(events: Iterable[Event], rules: Rules, fused: Optional[str] = None) -
     return [_step(begin, end, stretches, unknown, [each.name for each in working if begin <= each.begin < end], fused,
                   Counter(place for moment, place in begun if begin <= moment < end))
             for begin, end in sorted(windows)]
+
+
+class _Known(Dict[str, str]):
+    """The place of every name by rules, looked for once; where it is only handed out, no work is done."""
+
+    def __init__(self, rules: Rules, handing: bool = False) -> None:
+        super().__init__({STEP: DISPATCH})
+        self.rules = [(re.compile(pattern), DISPATCH if handing and place in (KERNELS, OPERATOR, COPIES) else place)
+                      for pattern, place in rules]
+
+    def __missing__(self, name: str) -> str:
+        self[name] = next((place for pattern, place in self.rules if pattern.search(name)), UNPLACED)
+        return self[name]
 
 
 class _Thread:
@@ -135,6 +151,17 @@ class _Thread:
             self.stretches.append((begin, end, place))
             if place == UNPLACED:
                 self.unknown.append((begin, end, name))
+
+
+class _Stream:
+    """The same of a stream, whose kernels call no others and may overlap (those of a CUDA graph do); recording them
+    takes no time of the host's."""
+
+    def __init__(self, events: List[Event], known: Dict[str, str]) -> None:
+        self.stretches = [(each.begin, each.begin + each.seconds, known[each.name]) for each in events]
+        self.unknown: List[Tuple[float, float, str]] = []
+        self.working = events
+        self.begun: List[Tuple[float, str]] = []
 
 
 def _callers(ordered: List[Event], known: Dict[str, str]) -> Set[int]:

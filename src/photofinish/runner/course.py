@@ -99,13 +99,12 @@ class Entry:
         return precision, replace(self, contender=replace(self.stepping, mode=exact, copy=1),
                                   tasks=self.home.framework.tasks_of(exact))
 
-    @property
-    def hazards(self) -> str:
-        """What to know before it races."""
+    def hazards(self, device: str) -> str:
+        """What to know before it races there."""
         framework, mode = self.home.framework, self.contender.mode
         strategy = framework.strategies.get(self.contender.strategy)
         new = [self.contender.strategy] if strategy and strategy.never_run else []
-        new += [mode] if mode in framework.never_run else []
+        new += [each for each in (mode, device.partition(":")[0]) if each in framework.never_run]
         told = [f"{each} has never been run before" for each in new]
         return "; ".join(each for each in (self.home.hazards, *told) if each)
 

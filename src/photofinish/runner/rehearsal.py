@@ -46,7 +46,7 @@ class Rehearsal:
             for entry in entries:
                 self._guarded(entry, self._rehearse)
                 self._guarded(entry, self._part)
-            hazards = {entry.name: entry.hazards for entry in entries if entry.name in self.probes}
+            hazards = {entry.name: entry.hazards(course.case.device) for entry in entries if entry.name in self.probes}
             unused = {entry.name: entry.unused for entry in entries if entry.name in self.probes}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
             for task in course.tasks:  # whose contenders alone are compared

@@ -1,4 +1,4 @@
-"""NVIDIA's counters of energy (since Volta), by nvidia-ml-py. Never run: it needs a GPU.
+"""NVIDIA's counters of energy (since Volta), by nvidia-ml-py.
 
 The driver brings the counter up to date some ten times a second, so that a run of several seconds is known to about a
 per cent. How busy the GPU was is what the driver sampled by itself meanwhile: nothing is polled.

@@ -13,7 +13,13 @@ from photofinish.values.profile import ALLOCATION, COMPILING, COPIES, DISPATCH, 
 
 PROFILER = "jax.profiler"
 RUNTIME = 3  # the level of its tracer that tells instructions
+LAUNCHES = (  # of a GPU: what the host calls while it launches kernels, some by the kernels' own names
+    r"^(void |sm\d+_|cu[A-Z]|Cuda[A-Z]|LaunchCuda|Gpu[A-Z]|PJRT_|\[\d+\] |jit_\w+:XLA|Thunks:|command_buffer|"
+    r"Mem(cpy|set)|BUFFER_|<UNKNOWN>|Build buffer|\w+::(GetEvent|WaitFor))")
 RULES = (
+    (r"^cu\w*Synchronize", IDLE),
+    (r"^cu(da)?Mem(Alloc|Free)", ALLOCATION),
+    (LAUNCHES, DISPATCH),
     (r"ompile|^HloPass|^Hlo pass|^Backend|^trace_to_jaxpr|^jaxpr_to_mlir|LlvmIr|RunBackend|pass-pipeline", COMPILING),
     (r"wait for completion|^Wait for|Await|BlockUntilReady", IDLE),  # for other threads
     (r"^Allocate|Allocator", ALLOCATION),
@@ -46,15 +52,22 @@ def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> L
                 with profiler.TraceAnnotation(STEP):
                     step(batch)
         return [event for path in Path(folder).rglob("*.xplane.pb")
-                for event in _events(profiler.ProfileData.from_file(str(path)))]
+                for event in told(profiler.ProfileData.from_file(str(path)))]
 
 
-def _events(written: Any) -> Iterator[Event]:
-    """Of every thread of the host."""
-    lines = [line for plane in written.planes if plane.name.startswith("/host:CPU") for line in plane.lines]
-    threads = [[(each.name, each.start_ns, each.duration_ns) for each in line.events] for line in lines]
-    origin = min(begin for thread in threads for _, begin, _ in thread)  # a float has no room for all nanoseconds
-    for number, thread in enumerate(threads):
+def told(written: Any) -> Iterator[Event]:
+    """Of every thread of the host, and of every stream of a GPU."""
+    places = [(line, number) for number, line in enumerate(_lines(written, "/host:CPU"))]
+    places += [(line, -1 - number) for number, line in enumerate(_lines(written, "/device:GPU"))
+               if line.name.startswith("Stream")]
+    threads = [([(each.name, each.start_ns, each.duration_ns) for each in line.events], number)
+               for line, number in places]
+    origin = min(begin for thread, _ in threads for _, begin, _ in thread)  # a float has no room for all nanoseconds
+    for thread, number in threads:
         for name, begin, lasted in thread:
             if lasted:
                 yield Event(name, (begin - origin) / 1e9, lasted / 1e9, number)
+
+
+def _lines(written: Any, plane: str) -> List[Any]:
+    return [line for each in written.planes if each.name.startswith(plane) for line in each.lines]

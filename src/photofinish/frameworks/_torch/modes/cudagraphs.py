@@ -1,4 +1,4 @@
-"""torch.compile with its kernels captured in CUDA graphs, which replay without Python. Never run: it needs a GPU."""
+"""torch.compile with its kernels captured in CUDA graphs, which replay without Python."""
 
 import importlib
 from typing import Any, ClassVar, Dict

@@ -1,4 +1,4 @@
-"""PyTorch with TF32 allowed in products of float32: operands of 11 bits of mantissa. Never run: it needs a GPU."""
+"""PyTorch with TF32 allowed in products of float32: operands of 11 bits of mantissa."""
 
 from typing import Any, Callable, Dict
 
@@ -35,4 +35,4 @@ class Mode(AsItIs):
         return self.operation(model)
 
     def evidence(self, contestant: Any) -> Dict[str, Any]:
-        return {"kernels": contestant.kernels()}
+        return {"kernels": self.kernels(contestant)}
