@@ -55,6 +55,18 @@ def test_a_wrong_one_is_refused_in_float32_too(tmp_path: Path) -> None:
     assert not certificate.passed and not certificate.checks[0].passed
 
 
+def test_its_reference_is_that_of_float32_or_the_same_computed_alone(tmp_path: Path) -> None:
+    told: list[str] = []
+    api.verify(MODEL, ("fake:steady",), store=tmp_path / "known")
+    alone, beside = (api.verify(MODEL, ("fake:coarse",), store=tmp_path / store,
+                                listener=lambda progress: told.append(progress.text)).certificates
+                     for store in ("known", "new"))
+    assert [each.passed for each in (*alone, *beside)] == [True, True]
+    assert sum("computing the float64 reference" in text for text in told) == 2  # once in each
+    assert sum("rounds to bfloat16" in text for text in told) == 2 * 6
+    assert alone[0].checks == beside[0].checks
+
+
 def test_whom_it_rests_on_is_proven_once(tmp_path: Path) -> None:
     found = api.verify(MODEL, ("fake:coarse", "fake:steady"), store=tmp_path)
     assert [each.reused for each in found.certificates] == [False, False] and found.certified

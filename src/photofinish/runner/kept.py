@@ -65,7 +65,7 @@ def adopt(name: str, folder: Path, where: Path) -> Found | None:
     kept = where / name
     try:
         found = Found(**json.loads((kept / TOLD).read_text()))
-        shutil.copytree(kept / proof.REFERENCE, folder / proof.REFERENCE, copy_function=_share)
+        share(kept / proof.REFERENCE, folder / proof.REFERENCE)
         os.utime(kept / TOLD)
     except (OSError, ValueError, TypeError):
         shutil.rmtree(folder / proof.REFERENCE, ignore_errors=True)
@@ -81,7 +81,7 @@ def keep(name: str, folder: Path, found: Found, where: Path) -> None:
         told = json.loads((folder / proof.REFERENCE / "about.json").read_text())
         if told.get("seconds", 0.0) < WORTH:
             return
-        shutil.copytree(folder / proof.REFERENCE, draft / proof.REFERENCE, copy_function=_share)
+        share(folder / proof.REFERENCE, draft / proof.REFERENCE)
         (draft / TOLD).write_text(json.dumps(asdict(found)))
         _remove(where / name)
         draft.replace(where / name)
@@ -111,8 +111,12 @@ def _remove(kept: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _share(source: str, target: str) -> None:
-    """One file under two names: who proves writes new ones beside it and none anew."""
+def share(folder: Path, other: Path) -> None:
+    """All of a folder's files under second names: who proves writes new ones beside them and none anew."""
+    shutil.copytree(folder, other, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:  # another disk, or one that has no such thing

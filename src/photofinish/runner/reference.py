@@ -88,7 +88,7 @@ class Reference:
         Raises WorkerFailed if NumPy fails, which is no contender's fault; it is not tried again for the next.
         """
         batch, parts = self._batch(world), self.parts(world)
-        folder = self.course.folder / f"proof-{seed}-{form.name}-{batch}-{parts}"
+        folder = self._place(seed, form, batch, parts)
         if self.failure is not None:
             raise self.failure
         if folder not in self.prepared:
@@ -102,13 +102,19 @@ class Reference:
             self.prepared.add(folder)
         return folder
 
+    def _place(self, seed: int, form: Format, batch: int, parts: int) -> Path:
+        return self.course.folder / f"proof-{seed}-{form.name}-{batch}-{parts}"
+
     def _prepare(self, folder: Path, seed: int, form: Format, batch: int, parts: int, paces: Paces) -> None:
         self._check_room()
+        exactly = self._place(seed, FLOAT32, batch, parts)
+        if exactly in self.prepared:  # the same reference, for another format: at the pace that it took
+            paces = [Plan.read(exactly).optimizers]
         own, exact = (self.draws[seed - self.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in paces:
             proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
             shutil.rmtree(folder / REFERENCE, ignore_errors=True)  # of another pace: its files may be kept
-            if not self._adopted(folder, parts):
+            if not (self._shared(exactly, folder) or self._adopted(folder, parts)):
                 self._compute(folder, parts)
                 self._keep(folder, parts)
             lost = runs_away(folder)
@@ -119,6 +125,14 @@ class Reference:
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)
+
+    def _shared(self, exactly: Path, folder: Path) -> bool:
+        """Whether float32's proof on the same weights and data has left the reference."""
+        if exactly not in self.prepared:
+            return False
+        kept.share(exactly / REFERENCE, folder / REFERENCE)
+        self.by[folder] = self.by[exactly]
+        return True
 
     def _adopted(self, folder: Path, parts: int) -> bool:
         """Whether an earlier proof has left the same reference."""
