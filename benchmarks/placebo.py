@@ -15,7 +15,8 @@ from scipy.stats import ttest_ind
 from photofinish import api
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import find_entries, make_case, open_course
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.store import Store
 from photofinish.values import Result
 

@@ -18,7 +18,8 @@ from photofinish.optimizers import SGD, optimizer_json
 from photofinish.runner import process, remote, watchdog
 from photofinish.runner.allocator import KEEP
 from photofinish.runner.arrange import find_entries, make_case, open_course
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.store import Store

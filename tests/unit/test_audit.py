@@ -12,7 +12,7 @@ from photofinish.environments import Environment, frameworks
 from photofinish.frameworks import Arrays, Contestant, Setup, Unsupported, load
 from photofinish.measure import probes
 from photofinish.referee import audit
-from photofinish.runner.course import Entry
+from photofinish.runner.entry import Entry
 from photofinish.values import Case, Contender, Finding
 from roundings import steps
 

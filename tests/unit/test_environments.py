@@ -37,7 +37,8 @@ from photofinish.environments.choice import Choice, order_for
 from photofinish.environments.framework import Strategy
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.values import Contender
 
 ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",)), ("eager", "compile"), ("cpu", "cuda"),

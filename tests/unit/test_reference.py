@@ -16,7 +16,7 @@ from photofinish.measure.proof import LEAST_BATCH, Plan
 from photofinish.models import find
 from photofinish.referee.witness import runs_away
 from photofinish.runner import reference
-from photofinish.runner.course import Entry
+from photofinish.runner.entry import Entry
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.reference import Reference
 

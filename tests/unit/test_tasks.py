@@ -16,7 +16,7 @@ from photofinish.models import find
 from photofinish.referee import certificate
 from photofinish.referee.witness import disagreement
 from photofinish.runner.arrange import find_entries, left_out, tasks_of
-from photofinish.runner.course import Entry
+from photofinish.runner.entry import Entry
 from photofinish.values import Contender
 
 HEADER = """# /// script

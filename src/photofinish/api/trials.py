@@ -12,7 +12,8 @@ from photofinish.files import images
 from photofinish.runner.again import proof
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import make_case, one_of, own_weights
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.largest import Search, fixed_batch, limit_of
 from photofinish.runner.meet import Listener, Places
 from photofinish.runner.notary import Notary

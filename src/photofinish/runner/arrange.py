@@ -16,7 +16,8 @@ from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner import links, machines
-from photofinish.runner.course import Course, Entry, Patience, Recorder, usable_cores
+from photofinish.runner.course import Course, Patience, Recorder, usable_cores
+from photofinish.runner.entry import Entry
 from photofinish.store import Store
 from photofinish.values import (
     REGIMES,

@@ -13,7 +13,8 @@ import numpy as np
 from photofinish.data.sets import DataSet, orders
 from photofinish.measure.fit import SPLITS
 from photofinish.runner import energy
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.runner.session import Session

@@ -19,7 +19,8 @@ from photofinish.optimizers import Optimizer
 from photofinish.runner import limit
 from photofinish.runner.allocator import GIVE_BACK
 from photofinish.runner.arrange import check_links, open_course
-from photofinish.runner.course import STEP_OF, Course, Entry
+from photofinish.runner.course import STEP_OF, Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.groups import default_room
 from photofinish.runner.meet import Meet
 from photofinish.runner.parcel import adapter_digest

@@ -11,7 +11,8 @@ from statistics import median
 from typing import Any
 
 from photofinish.runner import energy
-from photofinish.runner.course import STEP_OF, Course, Entry
+from photofinish.runner.course import STEP_OF, Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.groups import gather
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.stats.plan import BLOCK_SECONDS, block_steps

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from photofinish.graph import Graph
-from photofinish.runner.course import Course, Entry, Work
+from photofinish.runner.course import Course, Work
+from photofinish.runner.entry import Entry
 from photofinish.runner.launch import balanced_order, typical_of
 from photofinish.runner.process import Worker
 from photofinish.runner.profiled import PROFILE, ProfiledLaunch

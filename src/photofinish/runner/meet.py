@@ -24,7 +24,8 @@ from photofinish.runner.arrange import (
     named,
     open_course,
 )
-from photofinish.runner.course import Course, Entry, Recorder
+from photofinish.runner.course import Course, Recorder
+from photofinish.runner.entry import Entry
 from photofinish.store import Store
 from photofinish.values import Case, Failure, LargestBatch, Progress, Race, Skip
 from photofinish.weights import Arrays

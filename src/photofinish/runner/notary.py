@@ -15,7 +15,8 @@ from photofinish.referee import certificate, replicas
 from photofinish.referee.tolerance import FLOAT32, FORMATS, Format
 from photofinish.runner import reference, remote
 from photofinish.runner.allocator import AS_IT_LIKES
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.runner.ranks import label_of

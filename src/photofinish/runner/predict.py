@@ -8,7 +8,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from photofinish.runner.allocator import AS_IT_LIKES
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.values import Progress
 

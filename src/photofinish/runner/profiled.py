@@ -3,7 +3,8 @@ profiler."""
 
 from collections.abc import Sequence
 
-from photofinish.runner.course import Course, Entry
+from photofinish.runner.course import Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
 from photofinish.runner.process import WorkerFailed
 from photofinish.values import Failure, Profile, ProfiledStep, Progress, from_json

@@ -30,7 +30,8 @@ from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner import kept
-from photofinish.runner.course import UNHURRIED, Course, Entry, usable_cores
+from photofinish.runner.course import UNHURRIED, Course, usable_cores
+from photofinish.runner.entry import Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.store import Store

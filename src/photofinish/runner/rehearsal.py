@@ -14,7 +14,8 @@ from photofinish.referee import audit
 from photofinish.referee.certificate import GROUPS
 from photofinish.runner import remote
 from photofinish.runner.allocator import AS_IT_LIKES
-from photofinish.runner.course import STEP_OF, Course, Entry
+from photofinish.runner.course import STEP_OF, Course
+from photofinish.runner.entry import Entry
 from photofinish.runner.launch import FOREIGN_LIMIT, WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import Worker, WorkerFailed
