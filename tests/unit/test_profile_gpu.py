@@ -8,12 +8,14 @@ correlation; of JAX: plane, line, name, begin, length.
 import gzip
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from photofinish.frameworks import Unsupported
 from photofinish.frameworks._jax import profile as of_jax
 from photofinish.frameworks._ranks.intervals import union
 from photofinish.frameworks._torch import profile as of_torch
@@ -88,3 +90,12 @@ def test_what_jax_converts_for_cudnn_is_layout() -> None:
     told, step = of("jax-jit")
     assert sum("nhwcToNchw" in each.name for each in told if each.thread < 0) > 50 and step.where[COPIES] > 0
     assert step.fused is not None and 0 < step.fused < step.kernels
+
+
+@pytest.mark.parametrize(("framework", "contestant"), [
+    ("tensorflow", SimpleNamespace(setup=SimpleNamespace(device="cuda"))),
+    ("onnxruntime", SimpleNamespace(kind="cuda"))])
+def test_who_would_take_launches_for_kernels_tells_nothing(framework: str, contestant: SimpleNamespace) -> None:
+    watch = import_module(f"photofinish.frameworks._{framework}.profile").watch
+    with pytest.raises(Unsupported, match="on a GPU nobody has seen one"):
+        watch(contestant, lambda batch: None, [None])

@@ -36,10 +36,10 @@ def _sentence(each: Whereabouts) -> Text:
     told = sorted(((share.value, place) for place, share in each.shares.items() if share and place != UNPLACED),
                   reverse=True)
     parts = [f"{write(share, 'percent')} {place}" for share, place in told[:FIRST] if share >= NOTHING]
-    names = f" ({', '.join(each.unplaced)})" if each.unplaced else ""
+    unplaced, names = 1 - (each.placed or 0.0), f" ({', '.join(each.unplaced)})" if each.unplaced else ""
+    rest: Text = ("; ", Quantity(unplaced, "percent"), f" of it could not be placed{names}.")
     return ("A step of ", contender(each.contender), " is ", *listed(parts or ["nothing known"]),
-            f" by {each.profiler}; ", Quantity(1 - (each.placed or 0.0), "percent"),
-            f" of it could not be placed{names}.")
+            f" by {each.profiler}", *(rest if unplaced >= NOTHING else (".",)))
 
 
 def _stacked(seen: Sequence[Whereabouts]) -> Chart:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
 
+from photofinish.frameworks import Unsupported
 from photofinish.values import Event
 from photofinish.values.profile import ALLOCATION, COMPILING, COPIES, DISPATCH, IDLE, KERNELS, OPTIMIZER, STEP
 
@@ -30,7 +31,10 @@ def hidden(contestant: Any) -> Sequence[str]:
 
 
 def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> List[Event]:
-    """The first step of the session is left out."""
+    """The first step of the session is left out. Raises Unsupported on a GPU, whose kernels it would not tell from the
+    host's."""
+    if contestant.kind != "cpu":
+        raise Unsupported("of ONNX Runtime's profiles on a GPU nobody has seen one")
     plain = contestant.session
     with tempfile.TemporaryDirectory() as folder:
         options = contestant._options()

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Sequence
 
+from photofinish.frameworks import Unsupported
 from photofinish.values import Event
 from photofinish.values.profile import (
     ALLOCATION,
@@ -55,7 +56,10 @@ def hidden(contestant: Any) -> Sequence[str]:
 
 
 def watch(contestant: Any, step: Callable[[Any], None], batches: List[Any]) -> List[Event]:
-    """The first step, in which the profiler begins, is left out."""
+    """The first step, in which the profiler begins, is left out. Raises Unsupported on a GPU, whose kernels are not
+    among what is read."""
+    if contestant.setup.device != "cpu":
+        raise Unsupported("of TensorFlow's profiles on a GPU nobody has seen one")
     from tensorflow.profiler import experimental as profiler  # its rules are read without it
     options = profiler.ProfilerOptions(host_tracer_level=OPERATIONS, python_tracer_level=0, device_tracer_level=0)
     with tempfile.TemporaryDirectory() as folder:
