@@ -8,22 +8,28 @@ from benchmarks.idioms.sides import LIMIT, TASKS, Seen, agreement
 from benchmarks.paired import Built, Sample, build, compare, graph_of
 
 from photofinish.files.names import translated
+from photofinish.graph import Graph
 from photofinish.models import find
 
 
 def against(contender: str, model: str, package: str, name: str, options: argparse.Namespace) -> Iterator[Sample]:
-    """Ours over theirs, once they have shown the same."""
-    graph = graph_of(model, options.size)
-    ours = build(contender, graph, options.batch)
-    theirs = build(contender, graph, options.batch, options={"build": f"{package}:{name}"},
-                   names=translated(graph, find(model).names[package]))
-    differing = theirs.contestant.differences()
+    """Ours over theirs, once they have shown the same: with dropout silenced, for each draws its own."""
+    graph, spelled = graph_of(model, options.size), f"{package}:{name}"
+    calm = _both(contender, graph.without_randomness(), model, spelled, options)
+    differing = calm[1].contestant.differences()
     if differing:
         raise SystemExit(f"the twin is another model: {differing[0]}")
-    error = agreement(_shown(ours), _shown(theirs))
+    error = agreement(*map(_shown, calm))
+    ours, theirs = _both(contender, graph, model, spelled, options) if graph.random_nodes else calm
     for task in TASKS:
         yield compare(f"{contender} {model} {task}: ours / {package}", ours.measured(task), theirs.measured(task),
                       LIMIT, options.blocks, options.seed, error)
+
+
+def _both(contender: str, graph: Graph, model: str, spelled: str, options: argparse.Namespace) -> tuple[Built, Built]:
+    names = translated(graph, find(model).names[spelled.partition(":")[0]])
+    return (build(contender, graph, options.batch),
+            build(contender, graph, options.batch, options={"build": spelled}, names=names))
 
 
 def _shown(built: Built) -> Seen:
