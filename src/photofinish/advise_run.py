@@ -14,6 +14,7 @@ from photofinish.errors import Stopped, UsageError, unknown
 from photofinish.factors.flip import variations
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import one_of
+from photofinish.store import reading
 from photofinish.values import MODE, Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
@@ -115,14 +116,14 @@ def run(model: str, goal: Goal, contenders: Sequence[str] = (), task: str = "tra
 def read(goal: Goal, session: str = "last", store: Path | str | None = None) -> Advice:
     """What a race that is in the store says of the goal. Raises UsageError."""
     check(goal)
-    return advise(_only(api.load(session, store)), with_defaults(goal))
+    return advise(_only(api.load(session, store), store), with_defaults(goal))
 
 
-def _only(results: Outcome) -> Result:
+def _only(results: Outcome, store: Path | str | None = None) -> Result:
     """Raises UsageError where there are several."""
     if len(results) != 1:
         raise UsageError(f"that session holds {len(results)} races, and advice is read from one",
-                         "name one by its id: photofinish report --list")
+                         "name one by its id: " + reading("report --list", store))
     if results[0].race.case.task not in TASKS:
         raise UsageError(f"a race of task {results[0].race.case.task} holds no steps to advise by",
                          "race with --task train or --task infer")

@@ -250,6 +250,22 @@ def test_only_what_stores_says_that_something_is_kept(command: Command, monkeypa
     assert run.code == 130 and ("is kept" in run.err) is kept
 
 
+def test_what_was_measured_in_another_store_is_seen_by_the_command_that_is_named(
+        command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise api.Interrupted(api.Outcome([factories.decided()]))
+
+    def too_early(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+    elsewhere = str(tmp_path / "my store")
+    for stop, shown in ((interrupted, "report last"), (too_early, "report --list")):
+        monkeypatch.setattr(api, "race", stop)
+        for words in (["--store", elsewhere], [f"--store={elsewhere}"]):
+            assert f"photofinish {shown} --store '{elsewhere}'" in command("race", "digits_cnn", *words).err
+        assert f"photofinish {shown}\n" in command("race", "digits_cnn").err
+    refused(command("report", "2020", "--store", elsewhere), "photofinish race")
+
+
 def test_a_study_that_is_stopped_before_a_race_begins_says_how_it_goes_on(command: Command,
                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> None:

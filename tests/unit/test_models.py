@@ -216,6 +216,31 @@ def mine(image, classes, width):
     assert models.all_models() == ZOO
 
 
+GUIDE = """
+from photofinish.models import image, model
+from photofinish.vocabulary import block, global_average_pool, linear, relu
+
+@block
+def twice(x):
+    return relu(relu(x))
+
+@model(inputs=image(3, 32, 32), classes=10)
+def net(x, classes):
+    return linear(global_average_pool(twice(x)), classes)
+"""
+
+
+def test_the_only_model_of_a_file_need_not_be_named_and_what_it_imports_is_none(tmp_path):
+    path = user_file(tmp_path, GUIDE)
+    assert dict(find(path).graph().inputs)["image"].shape == (3, 32, 32)
+    assert find(path).graph().parameters == find(path + ":net").graph().parameters
+    with pytest.raises(ModelError, match=r"has no function model; write [^ ]*net.py:net$"):
+        find(path + ":model")
+    two = user_file(tmp_path, GUIDE + "\nmodel(inputs=image(3, 8, 8), classes=3)(twice)\n")
+    with pytest.raises(ModelError, match=r"has no function model; write [^ ]*net.py:net or [^ ]*net.py:twice$"):
+        find(two)
+
+
 @pytest.mark.parametrize("text, function, message", [
     ("def model(image:\n", "model", r"net.py line 1 cannot be read: .*never closed"),
     ("import no_such_package\n", "model", "net.py cannot be imported: ModuleNotFoundError: .*no_such_package"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from photofinish import models
-from photofinish.api.stored import DEFAULT_STORE, Interrupted
+from photofinish.api.stored import Interrupted
 from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import (
@@ -25,6 +25,7 @@ from photofinish.runner.notary import Notary
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.serving import ServeSession, make_load
 from photofinish.runner.session import Session
+from photofinish.store import DEFAULT_STORE
 from photofinish.values import MAX, SERVE, WHOLE, Link
 
 

@@ -10,10 +10,9 @@ from photofinish.runner.arrange import link_of
 from photofinish.runner.session import judged
 from photofinish.stats import batches as stats_batches
 from photofinish.stats import communication
-from photofinish.store import Store
+from photofinish.store import DEFAULT_STORE, Store, reading
 from photofinish.values import Link, Result
 
-DEFAULT_STORE = Path(".photofinish")
 TOLD = ("launches", "blocks", "epochs", "failures", "certificates")  # what the word of a verdict rests on
 
 
@@ -49,7 +48,8 @@ def load(session: str = "last", store: Path | str | None = None, latency: float 
             if linked:
                 return LinkSweep(results, [found for each in predict if (found := link_of(each))])
             return Sweep(results, latency, share) if swept else Outcome(results)
-    raise UsageError(f"no session {session!r} in {kept.path}", "see them with: photofinish report --list")
+    raise UsageError(f"no session {session!r} in {kept.path}",
+                     "see them with: " + reading("report --list", kept.folder))
 
 
 def listed(store: Path | str | None = None) -> list[tuple[str, Result]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from photofinish import models
-from photofinish.api.stored import DEFAULT_STORE
 from photofinish.environments import GIVEN, TASKS
 from photofinish.errors import UsageError
 from photofinish.files import images
@@ -21,6 +20,7 @@ from photofinish.runner.predict import Prediction
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.trial import trial
 from photofinish.stats.proportion import judge_guesses
+from photofinish.store import DEFAULT_STORE
 from photofinish.values import MAX, Accuracy, Certificate, Failure, LargestBatch, Progress
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from photofinish.api.stored import DEFAULT_STORE, Interrupted
+from photofinish.api.stored import Interrupted
 from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.graph import Graph
@@ -27,6 +27,7 @@ from photofinish.runner.notary import Notary
 from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session
 from photofinish.runner.sweep import Sweep as Passes
+from photofinish.store import DEFAULT_STORE
 from photofinish.values import Case, Link, Result
 from photofinish.weights import Arrays
 

@@ -101,15 +101,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result: Any = photofinish.main(arguments, prog_name="photofinish", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (click.Abort, KeyboardInterrupt):
+        from photofinish.store import reading
         words = sys.argv[1:] if arguments is None else arguments
         keeps = next((each for each in words if not each.startswith("-")), "") in KEEP
-        kept = "what was measured before is kept: photofinish report --list" if keeps else ""
+        kept = "what was measured before is kept: " + reading("report --list", _store_among(words)) if keeps else ""
         return complain("interrupted", kept, INTERRUPTED)
     except Exception as error:
         told = explain(error)
         if told is None:
             raise
         return complain(*told)
+
+
+def _store_among(words: Sequence[str]) -> str | None:
+    """The folder that a command line names with --store."""
+    for word, following in zip(words, (*words[1:], "")):
+        if word == "--store":
+            return following
+        if word.startswith("--store="):
+            return word.partition("=")[2]
+    return None
 
 
 def explain(error: Exception) -> tuple[str, str] | None:

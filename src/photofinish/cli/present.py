@@ -15,6 +15,7 @@ from photofinish.render import csv, html, markdown
 from photofinish.render.document import Document
 from photofinish.reports import json
 from photofinish.reports.reading import nobody_left
+from photofinish.store import reading
 from photofinish.values import Result
 
 
@@ -68,7 +69,8 @@ def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool
         return stopped_by_hand("interrupted before anything was timed.")
     present(results, chosen)
     if interrupted:
-        return stopped_by_hand("this is what had been measured. See it again: photofinish report last")
+        return stopped_by_hand("this is what had been measured. See it again: "
+                               + reading("report last", asked.get("store")))
     counted = [each for each in results if every or not nobody_left(each)]
     return 0 if counted and all(map(settled, counted)) else 1
 

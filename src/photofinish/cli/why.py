@@ -51,6 +51,7 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     from photofinish.cli import present
     from photofinish.errors import UsageError
     from photofinish.reports import why as report
+    from photofinish.store import reading
     if bool(model) is bool(session):
         raise UsageError("an explanation is of a model to race, or of a race in the store",
                          "write photofinish why resnet18, or photofinish why --from last")
@@ -63,5 +64,5 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
                       lambda: json.dumps(report.as_json(found), indent=2))
     if interrupted:
         return present.stopped_by_hand("this is what the measurements so far say. See it again: "
-                                       "photofinish why --from last")
+                                       + reading("why --from last", store))
     return 0 if found.comparisons or found.epochs else 1

@@ -208,15 +208,26 @@ def _from_file(name: str) -> Model:
     finally:
         _MODELS.clear()
         _MODELS.update(zoo)
-    function = getattr(module, function_name or "model", None)
+    named = [entry.name for entry in entered]
+    own = named + [each for each in _public_functions(module)
+                   if not any(vars(module)[each] is entry.function for entry in entered)]
+    wanted = function_name or _only(own, named)
+    function = getattr(module, wanted, None)
     for entry in entered:
-        if function_name == entry.name or function is entry.function:
+        if wanted == entry.name or function is entry.function:
             return replace(entry, name=name, function=_clear(entry.function, path))
-    if not inspect.isfunction(function):
-        found = [entry.name for entry in entered] + _public_functions(module)
-        raise ModelError("{} has no function {}; {}".format(path, function_name or "model", "write {}".format(
-            " or ".join("{}:{}".format(path, each) for each in found)) if found else "it has none at all"))
+    if not inspect.isfunction(function) or function is model:  # the decorator that the file imports
+        raise ModelError("{} has no function {}; {}".format(path, wanted, "write {}".format(
+            " or ".join("{}:{}".format(path, each) for each in own)) if own else "it has none at all"))
     return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
+
+
+def _only(own: List[str], entered: List[str]) -> str:
+    """Which function of a file is meant where none is named: `model`, or the only one there is."""
+    for candidates in (entered, own):
+        if len(candidates) == 1 and "model" not in own:
+            return candidates[0]
+    return "model"
 
 
 def _imported(path: str) -> Any:

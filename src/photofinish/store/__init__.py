@@ -7,6 +7,7 @@ one). Each record is committed as it arrives, so that a later failure loses noth
 import json
 import os
 import re
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -61,7 +62,14 @@ VERSION = 1
 PATIENCE = 30.0  # seconds for another process to let go of the database
 PAUSE = 0.01  # seconds between two tries where SQLite itself does not wait
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (?P<name>\w+) (?P<columns>[^;]*)")
+DEFAULT_STORE = Path(".photofinish")  # in the current folder
 _ELSEWHERE = "choose another folder with --store FOLDER"
+
+
+def reading(words: str, folder: Path | str | None = None) -> str:
+    """The command that reads a store: `reading("report last", "st2")` is "photofinish report last --store st2"."""
+    elsewhere = folder is not None and Path(folder) != DEFAULT_STORE
+    return f"photofinish {words}" + (f" --store {shlex.quote(str(folder))}" if elsewhere else "")
 
 
 class Store:
@@ -187,7 +195,8 @@ class Store:
             query = f"SELECT kind, body FROM record WHERE race = ?{only} ORDER BY number"
             rows = connection.execute(query, (race, *kinds)).fetchall()
         if head is None:
-            raise UsageError(f"no race {race!r} in {self.path}", "see the ids with: photofinish report --list")
+            raise UsageError(f"no race {race!r} in {self.path}",
+                             "see the ids with: " + reading("report --list", self.folder))
         records: dict[str, list[Any]] = {kind: [] for kind in KINDS}
         with self._understood():
             for kind, body in rows:
