@@ -29,6 +29,7 @@ class Worker:
     def __init__(self) -> None:
         self.contestant: Any = None
         self.planted: Any = None  # the same, where faults were planted in it
+        self.twin = ""  # the model of another package that stands in the place of ours
         self.engine: Any = None
         self.graph: Any = None
         self.framework = ""
@@ -44,6 +45,7 @@ class Worker:
         imported = time.perf_counter()
         self.framework = framework
         self.contestant = cls(frameworks.Setup(**setup))
+        self.twin = setup.get("options", {}).get("build", "")
         if sabotage:
             from photofinish.measure.sabotage import Sabotaged
             self.planted = self.contestant = Sabotaged(self.contestant, sabotage, framework)
@@ -56,7 +58,12 @@ class Worker:
         self.graph = Graph.from_json(json.loads(Path(graph).read_text()))
         self.batch = batch
         begin = time.perf_counter()
-        self.contestant.build(self.graph, batch, optimizer and optimizer_from_json(optimizer))
+        try:
+            self.contestant.build(self.graph, batch, optimizer and optimizer_from_json(optimizer))
+        except Exception as error:
+            if self.twin and failure_kind(error) == "crash":
+                raise _unfit(self.twin, self.graph, error) from error
+            raise
         return {"seconds": time.perf_counter() - begin, "differences": self.contestant.differences()}
 
     def weights(self, state: str, batches: str, count: int) -> Dict[str, Any]:
@@ -232,6 +239,14 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
     except Exception as error:
         traceback.print_exc()
         return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}
+
+
+def _unfit(twin: str, graph: Any, error: Exception) -> Exception:
+    """What its user is told where another package's model takes nothing of what this one takes."""
+    from photofinish.frameworks import Unsupported
+    taken = " and ".join("{} {}".format(name, "x".join(map(str, spec.shape))).strip() for name, spec in graph.inputs)
+    return Unsupported("{} does not take the {} of this model: enter it beside the model whose twin it is ({}: {})"
+                       .format(twin, taken, type(error).__name__, error))
 
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate",

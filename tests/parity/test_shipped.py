@@ -1,6 +1,7 @@
 """The as-shipped twins: ours takes their weights and gives their outputs; what does not fit is told, not forced."""
 
 import importlib.util
+import json
 import sys
 import types
 import warnings
@@ -29,6 +30,7 @@ from photofinish.runner.arrange import find_entries
 from photofinish.stats import judge
 from photofinish.values import Certificate, Contender, Result
 from photofinish.weights import Arrays, perturbed_state
+from photofinish.worker import Worker, answer
 
 LIMIT = 1e-5  # relative to the largest output
 SMALL: Shape = (3, 64, 64)
@@ -215,6 +217,27 @@ def test_a_twin_that_does_not_exist_names_the_nearest(net: tuple[str, Graph], mo
         theirs.build(net[1], 2)
     with pytest.raises(Unsupported, match="no model ResNet5; did you mean ResNet50"):
         twin("tensorflow", "keras.applications:ResNet5", net[0], net[1])
+
+
+def test_a_twin_of_a_model_of_other_inputs_is_no_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nor is what else goes wrong while it is built taken for that."""
+    stub(monkeypatch)
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    (tmp_path / "graph.json").write_text(json.dumps(models.find("digits_cnn").graph().to_json()))
+    build = {"do": "build", "graph": str(tmp_path / "graph.json"), "batch": 2, "optimizer": None}
+    worker = Worker()
+    load_it = {"do": "load", "framework": "torch", "sabotage": {}}
+    assert answer(worker, {**load_it, "setup": {"mode": "eager", "options": {"build": "timm:net"}}})["ok"]
+    told = answer(worker, dict(build))
+    assert told["kind"] == "unsupported"
+    assert "timm:net does not take the image 1x8x8 of this model" in told["message"]
+    monkeypatch.setattr(sys.modules["timm"], "create_model", failing)
+    assert answer(worker, dict(build))["kind"] == "out of memory"
+
+
+def failing(*_: Any, **__: Any) -> Any:
+    raise MemoryError("no more")
 
 
 # How it is asked for, and what becomes of it
