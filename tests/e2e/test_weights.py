@@ -146,6 +146,8 @@ def without(name: str, **more: np.ndarray) -> Arrays:
     (without("", **{"fc.weight": np.ones((1000, 64))}), ["fc.weight has shape 1000 x 64", "10 x 16"]),
     (without("", **{"fc.weight": np.ones((7, 16))}), ["7 x 16", "10 x 16", "pass --classes 7"]),
     (without("", **{"fc.bias": np.full(10, np.nan)}), ["fc.bias holds values that are not finite"]),
+    (without("", **{"fc.bias": np.ones(10, np.int32)}), ["fc.bias is int32", "floating-point", "float32"]),
+    (without("", **{"bn1.running_var": -np.ones(8)}), ["bn1.running_var holds a negative variance"]),
     ({"a": np.ones(3)}, ["names no array of resnet18", "conv1.weight", "torchvision, timm"]),
 ])
 def test_what_is_wrong_with_a_file_is_told_by_name(tmp_path: Path, arrays: Arrays, said: list[str]) -> None:
@@ -155,7 +157,7 @@ def test_what_is_wrong_with_a_file_is_told_by_name(tmp_path: Path, arrays: Array
 
 
 @pytest.mark.parametrize(("name", "said"), [
-    ("absent.npz", "there is no file"), ("w.pth", "safetensors.torch.save_file"), ("broken.npz", "cannot read weights"),
+    ("absent.npz", "there is no file"), ("w.pth", "safetensors.torch.save_file"), ("broken.npz", "cut short"),
 ])
 def test_a_file_that_cannot_be_read_is_told_before_anything_starts(command: Command, tmp_path: Path, name: str,
                                                                     said: str) -> None:
@@ -308,7 +310,8 @@ def test_what_is_wrong_with_a_folder_is_one_clear_message(command: Command, tmp_
     (tmp_path / "data" / "12").rename(tmp_path / "data" / "3")
     told("no pictures", ".png")
     (tmp_path / "data" / "3" / "a.png").write_text("no picture")
-    told("cannot read the picture", "a.png")
+    told("cannot read the picture", "a.png", "cut short")
+    told("a.png is a file, and no folder", data="data/3/a.png")
     np.save(tmp_path / "data" / "3" / "a.npy", np.zeros((1, 9, 8), np.float32))
     (tmp_path / "data" / "3" / "a.png").unlink()
     told("a.npy", "(1, 9, 8)", "(1, 8, 8)")

@@ -83,7 +83,7 @@ def _found(text: str) -> Source:
         raise UsageError(f"{name} lies on your disk: where?", f"write --data {name}:FOLDER")
     path = at_home(folder)
     if not path.is_dir():
-        raise UsageError(f"there is no folder {path}")
+        raise UsageError(f"{path} is a file, and no folder" if path.exists() else f"there is no folder {path}")
     return ON_DISK[name](path)
 
 

@@ -27,7 +27,7 @@ def find(folder: Path, classes: int) -> tuple[Picture, ...]:
     """Every picture with the number of its class: that of its folder's name if all are numbers, otherwise the place
     of the name among them. Raises UsageError if there is none or the classes are not the model's."""
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}")
+        raise UsageError(f"{folder} is a file, and no folder" if folder.exists() else f"there is no folder {folder}")
     named = folders(folder)
     if not named:
         raise UsageError(f"{folder} has no folders in it", "put the pictures of each class into a folder of its own")
@@ -75,7 +75,9 @@ def load(path: Path, spec: Spec, preparation: Preparation) -> np.ndarray:
     except UsageError:
         raise
     except Exception as error:  # each library has its own for a broken file
-        raise UsageError(f"cannot read the picture {path}: {error}") from error
+        why = str(error).replace(f" {str(path)!r}", "")  # Pillow says where, too
+        raise UsageError(f"cannot read the picture {path}: {why}",
+                         "it is cut short, or no picture: write it again, or take it out") from error
 
 
 def prepared(picture: "Pixels", spec: Spec, preparation: Preparation) -> np.ndarray:

@@ -64,7 +64,8 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
 
     Raises UsageError, naming the array, where one is missing, too many or misshapen.
     """
-    found = _stored(path)
+    stored = _stored(path)
+    found = {name: array for name, array in stored.items() if _floating(array)}
     declared = {**{"parameter/" + name: each for name, each in graph.parameters.items()},
                 **{"state/" + name: each for name, each in graph.state.items()}}
     best = max(_readings(found, graph, model.names), key=lambda reading: reading.matches)
@@ -73,7 +74,7 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
         raise UsageError(f"{path.name} names no array of {model.name}: it has {_some(found)}",
                          f"write it under the names of the graph, such as {_some(graph.parameters)}"
                          + (f", or as {known} do" if known else ""))
-    _check_names(path, model, best, declared)
+    _check_names(path, model, best, declared, stored)
     arrays = {}
     for name in declared:
         wanted, here = best.wanted[name], best.path(name)
@@ -85,6 +86,8 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
                              f"{_times(wanted.shape)}", _resize(name, array, wanted, model, declared))
         if not np.isfinite(array).all():
             raise UsageError(f"{path.name}: {here} holds values that are not finite")
+        if name.endswith(".running_variance") and array.min(initial=0) < 0:
+            raise UsageError(f"{path.name}: {here} holds a negative variance")
         arrays[name] = np.ascontiguousarray(wanted.canonical(array))
     return arrays
 
@@ -97,8 +100,9 @@ def digest(arrays: Arrays) -> str:
     return sha.hexdigest()
 
 
-def _check_names(path: Path, model: Model, reading: Reading, declared: Collection[str]) -> None:
-    """Raises UsageError for an array that is missing or that nothing asks for."""
+def _check_names(path: Path, model: Model, reading: Reading, declared: Collection[str],
+                 stored: Mapping[str, np.ndarray]) -> None:
+    """Raises UsageError for an array that is missing, of another type or that nothing asks for."""
     paths = {name: reading.path(name) for name in declared}
     used = {here for here in paths.values() if here is not None}
     free = [here for here in reading.found if here not in used]
@@ -107,6 +111,9 @@ def _check_names(path: Path, model: Model, reading: Reading, declared: Collectio
         name = missing[0]
         own = name.partition("/")[2]
         spelled = reading.prefix + reading.wanted[name].paths[0] if name in reading.wanted else own
+        if spelled in stored and spelled not in reading.found:
+            raise UsageError(f"{path.name}: {spelled} is {stored[spelled].dtype}, and weights are floating-point",
+                             "write it as float32")
         told = own if spelled in (own, name) else f"{spelled} ({own} of {model.name})"
         raise UsageError(f"{path.name} lacks {told}{_more(missing)}", _nearest(spelled, free))
     surplus = [here for here in free if not left_over(reading.beyond, here)
@@ -187,20 +194,25 @@ def _keras_path(path: str, leaves: Mapping[str, list[str]]) -> str:
 
 
 def _stored(path: Path) -> dict[str, np.ndarray]:
-    """The floating arrays of a file by name. Counters, positions and seeds are integers: no weights."""
+    """The arrays of a file by name."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     reader = READERS.get(path.suffix)
     if reader is None:
         raise UsageError(f"cannot read weights from {path.name}: known are {', '.join(READERS)}", CONVERT)
     try:
-        arrays = reader(path)
+        return reader(path)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise UsageError(f"{path.suffix} files need {package}, which is not installed", INSTALL) from error
     except Exception as error:  # each library has its own for a broken file
-        raise UsageError(f"cannot read weights from {path.name}: {error}") from error
-    return {name: array for name, array in arrays.items() if array.dtype.kind == "f" or array.dtype.name == "bfloat16"}
+        raise UsageError(f"cannot read weights from {path.name}: {error}",
+                         f"it is cut short, or no {path.suffix} file of arrays: write it again") from error
+
+
+def _floating(array: np.ndarray) -> bool:
+    """Counters, positions and seeds are integers: no weights."""
+    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
 
 
 def _npz(path: Path) -> dict[str, np.ndarray]:
