@@ -249,7 +249,7 @@ def _imported(path: str) -> Any:
 
 
 def _clear(function: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """A user's function whose own mistakes come back as a ModelError that names the line."""
+    """A user's function whose own mistakes come back as a ModelError that shows the line."""
     @functools.wraps(function)
     def call(*tensors: Tensor, **options: Any) -> Any:
         try:
@@ -258,8 +258,8 @@ def _clear(function: Callable[..., Any], path: str) -> Callable[..., Any]:
             raise
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
-            lines = [each.lineno for each in frames if Path(each.filename).resolve() == Path(path).resolve()]
-            where = "{} line {}".format(path, lines[-1]) if lines else path
+            own = [each for each in frames if Path(each.filename).resolve() == Path(path).resolve()]
+            where = "{} line {}, {}".format(path, own[-1].lineno, own[-1].line) if own else path
             raise ModelError("{}: {}: {}".format(where, type(error).__name__, error)) from error
     return call
 
