@@ -357,6 +357,12 @@ def test_who_is_certified_in_another_mode_of_the_same_framework_clears_the_model
     assert any("torch:eager is certified: not the model is wrong" in each for each in notes) is blames
 
 
+def test_values_that_are_not_finite_are_off_by_no_figure() -> None:
+    broken = Check("inference outputs", 1, math.inf, 0.0, False, "output/linear1 (not finite)")
+    (told,) = certificate.refused((replace(factories.certificate("a:b", "digest", passed=False), checks=(broken,)),))
+    assert plain(told.text) == "a:b failed: inference outputs of output/linear1 (not finite)."
+
+
 def test_what_is_no_number_is_null() -> None:
     of = RESULTS["not_comparable"].race
     broken = replace(of.certificates[0], passed=False, checks=(Check("forward", 1, math.nan, 0.0, False),),
