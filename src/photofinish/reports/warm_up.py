@@ -19,7 +19,8 @@ def section(result: Result) -> Section:
         return Section("warm-up", "", ())
     series = tuple(_curve(name, curves) for name, curves in found.items())
     log = far_apart(each.y[-1] for each in series)
-    chart = Chart("lines", "Time of each step from the second on", "Medians over launches, as far as all of them went."
+    chart = Chart("lines", "Time of each step from the second on",
+                  f"Medians over {_runs(result)}, as far as all of them went."
                   f"{' The axis of times is logarithmic.' * log}",
                   series, Axis("step", "count"), Axis("seconds per step", "duration", log))
     columns = (Column("Contender", "contender"), Column("Found"), Column("Steps to steady state", "count"),
@@ -27,7 +28,14 @@ def section(result: Result) -> Section:
     rows = tuple((contender(name), _kinds(curves), median(each.steps for each in curves),
                   median(each.seconds[0] for each in curves), median(each.seconds[-1] for each in curves))
                  for name, curves in found.items())
-    return Section("warm-up", "Warm-up", (chart, Table("warm_up", columns, rows, "Medians over launches.")))
+    return Section("warm-up", "Warm-up", (chart, Table("warm_up", columns, rows,
+                                                         f"Medians over {_runs(result)}, each to its own last step. "
+                                                         "The curves end where the shortest does.")))
+
+
+def _runs(result: Result) -> str:
+    """Whose warm-ups these are: that of the rehearsal is number 0."""
+    return "the rehearsal and the launches" if any(not each.launch for each in result.race.warm_ups) else "launches"
 
 
 def _curve(name: str, curves: list[WarmUp]) -> Series:
