@@ -149,7 +149,9 @@ def _table(advice: Advice) -> Table:
                *((Column("Money", "number"),) if _priced(advice) else ()), Column("Over the first", "ratio"),
                Column("Best with chance", "percent"), Column("Expected regret", "percent"),
                Column("Worst of 20", "percent"))
-    return Table("options", columns, tuple(_row(advice, each) for each in advice.options))
+    caption = "Of the processes that were timed; the table of the race has the rehearsal's peak."
+    return Table("options", columns, tuple(_row(advice, each) for each in advice.options),
+                 caption if goal.name == "memory" else "")
 
 
 def _row(advice: Advice, option: Option) -> tuple[Cell, ...]:

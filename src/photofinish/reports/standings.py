@@ -27,6 +27,7 @@ from photofinish.reports.reading import (
     interval,
     listed,
     measure,
+    peaks_of,
     ranked,
     timed,
     without_empty,
@@ -89,7 +90,9 @@ def table(result: Result) -> Table:
     levels = _levels(result, ranking[0].contender, [each.contender for each in ranking]) if len(ranking) > 1 else ""
     caption += f"Time over fastest: intervals of the verdicts{levels}. " if levels else ""
     if any(each.spread is not None for each in result.standings):
-        caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process."
+        caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process. "
+    if any(each.memory is not None for each in result.standings):
+        caption += f"Peak memory: of one process, {peaks_of(result.race.case)}."
     return without_empty(Table("standings", columns, rows, caption.rstrip()))
 
 
