@@ -4,6 +4,7 @@ can run."""
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -226,8 +227,9 @@ def test_a_release_that_never_was_is_told_before_an_installer_looks_for_it(monke
 
 def test_a_device_the_framework_does_not_have_is_refused() -> None:
     assert expand("alpha", device="cuda:1") == [Contender("alpha", "eager")]
-    with pytest.raises(UsageError, match="device of beta"):
+    with pytest.raises(UsageError, match="beta does not run on cuda") as told:
         expand("beta", device="cuda")
+    assert "--device cpu" in told.value.hint
 
 
 # This Python
@@ -482,6 +484,16 @@ def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytes
     found = resolve(Contender("beta", "graph"))
     assert isinstance(found, Missing) and "needs surely-no-such-program" in found.reason
     assert "apt-get install surely-no-such-program" in found.cure
+
+
+def test_a_gpu_that_is_missing_is_nothing_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("nvidia-smi"):
+        pytest.skip("an NVIDIA GPU's driver is here")
+    needy = FrameworkInfo("beta", "Beta", Recipe(">=3.6", ("numpy",), system=("nvidia-smi",)), ("graph",), ("cuda",),
+                          {})
+    monkeypatch.setattr(headers, "frameworks", lambda: {"beta": needy})
+    found = resolve(Contender("beta", "graph"))
+    assert isinstance(found, Missing) and "needs an NVIDIA GPU" in found.reason and "install" not in found.cure
 
 
 # Recipes

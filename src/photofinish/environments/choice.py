@@ -33,6 +33,7 @@ from photofinish.values import Contender, SpellingError
 
 OWN, GIVEN, MADE = "this Python", "given", "made"
 DEBIAN = {"c++": "g++", "node": "nodejs", "libmpi": "libopenmpi3"}  # what has a package of another name
+DRIVER = "nvidia-smi"  # comes with it: installing that alone brings no GPU
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,9 @@ def _lacking(contender: Contender) -> Missing | None:
     lacking = [each for each in recipe.system if not _on_system(each)]
     packages = [DEBIAN.get(each, each) for each in lacking]
     title = titled(framework, strategy=apart(contender, framework))
+    if DRIVER in lacking:
+        return Missing(f"{title} needs an NVIDIA GPU, and no driver of one is here ({DRIVER} is missing)",
+                       "run it on a machine that has one")
     return Missing(f"{title} needs {' and '.join(lacking)}, which this machine lacks",
                    f"install it, on Debian with: apt-get install {' '.join(packages)}") if lacking else None
 

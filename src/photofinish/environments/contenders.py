@@ -133,7 +133,7 @@ def checked(text: str, device: str = "cpu") -> Contender:
     devices = framework.devices_of(contender.mode)
     if device.partition(":")[0] not in devices:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
-        raise unknown(f"device of {of}", device, devices)
+        raise UsageError(f"{of} does not run on {device}", f"leave it out, or race on --device {' or '.join(devices)}")
     return contender
 
 
