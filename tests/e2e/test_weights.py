@@ -27,6 +27,7 @@ from photofinish.layers import Spec
 from photofinish.measure import proof
 from photofinish.models import Preparation
 from photofinish.optimizers import SGD
+from photofinish.reports import accuracy
 from photofinish.reports.json import schema
 from photofinish.stats.proportion import judge_guesses, wilson
 from photofinish.values import Contender
@@ -277,11 +278,20 @@ def test_accuracy_is_shown_and_counts_disagreement(command: Command, trained: Pa
     run = command("accuracy", "digits_cnn", "--weights", str(trained / "w.npz"), "--data", str(trained / "data"),
                   "-c", "numpy,fake")
     assert run.code == 0
-    assert [word for word in ("100 images", "Top-1", "Unlike", "numpy:reference") if word not in run.out] == []
+    assert [word for word in ("100 images", "Top-1", "All 2 guess alike", "numpy:reference") if word not in run.out] == []
     guesses = {"a": np.array([1, 2, 3, 4]), "b": np.array([1, 2, 0, 0]), "c": np.array([1, 2, 3, 0])}
     counted = {each.contender: each for each in judge_guesses(guesses, [1, 0, 3, 4])}
     assert {name: each.right for name, each in counted.items()} == {"a": 3, "b": 1, "c": 2}
     assert counted["a"].unlike == {"b": 2, "c": 1} and counted["b"].unlike == {"a": 2, "c": 1}
+
+
+def test_only_those_who_guess_unlike_each_other_are_told_apart() -> None:
+    same = {"a": np.array([1, 2, 3, 4]), "b": np.array([1, 2, 3, 4])}
+    alike = accuracy.table(judge_guesses(same, [1, 0, 3, 4]))
+    assert len(alike.columns) == 3 and "All 2 guess alike" in alike.caption
+    three = accuracy.table(judge_guesses({**same, "c": np.array([1, 2, 3, 0])}, [1, 0, 3, 4]))
+    assert [each.title for each in three.columns[3:]] == ["Unlike a", "Unlike c"]
+    assert [row[3:] for row in three.rows] == [(None, 1), (0, 1), (1, None)] and "alike" not in three.caption
 
 
 def test_a_contender_that_fails_is_told_and_the_others_are_counted(command: Command, trained: Path) -> None:
