@@ -524,7 +524,10 @@ def test_frameworks_and_contenders_are_listed(command: Command) -> None:
         assert each["version"] or each["install"].startswith(("photofinish env create ", "install "))
     names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
     assert [environments.checked(name, device_of(name)).name for name in names] == names
-    assert all(name in command("list", "contenders").out for name in names)
+    shown = command("list", "contenders").out
+    assert all((name in shown) is not name.startswith("fake:") for name in names)
+    assert "fake:steady" in command("list", "contenders", "fake").out
+    assert "fake" not in command("list", "frameworks").out
 
 
 def test_a_model_is_shown_as_a_table_at_any_size(command: Command) -> None:

@@ -278,7 +278,7 @@ def test_accuracy_is_shown_and_counts_disagreement(command: Command, trained: Pa
     run = command("accuracy", "digits_cnn", "--weights", str(trained / "w.npz"), "--data", str(trained / "data"),
                   "-c", "numpy,fake")
     assert run.code == 0
-    assert [word for word in ("100 images", "Top-1", "All 2 guess alike", "numpy:reference") if word not in run.out] == []
+    assert all(word in run.out for word in ("100 images", "Top-1", "All 2 guess alike", "numpy:reference"))
     guesses = {"a": np.array([1, 2, 3, 4]), "b": np.array([1, 2, 0, 0]), "c": np.array([1, 2, 3, 0])}
     counted = {each.contender: each for each in judge_guesses(guesses, [1, 0, 3, 4])}
     assert {name: each.right for name, each in counted.items()} == {"a": 3, "b": 1, "c": 2}
