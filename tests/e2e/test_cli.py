@@ -365,7 +365,7 @@ def test_a_gpu_that_is_not_there_is_told_before_anything_starts(command: Command
 @pytest.mark.parametrize("group", ["env", "study"])
 def test_a_command_of_commands_says_which_there_are(command: Command, group: str) -> None:
     run = command(group)
-    assert run.code == 2 and run.err.startswith(f"photofinish: photofinish {group} needs a command")
+    assert run.code == 2 and run.err.startswith(f"photofinish: {group} needs a command")
     assert "Commands:" in run.err and "Traceback" not in run.err
 
 

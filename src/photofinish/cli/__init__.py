@@ -131,7 +131,8 @@ def explain(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, UsageError):
         return error.message, error.hint
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return f"{error.ctx.command_path} needs a command\n\n{error.format_message()}", ""
+        group = error.ctx.command_path.partition(" ")[2]
+        return f"{group + ' needs' if group else 'say'} a command\n\n{error.format_message()}", ""
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         return error.format_message(), f"see: {context.command_path if context else 'photofinish'} --help"

@@ -34,8 +34,10 @@ class Duration(click.ParamType[float]):
         text = value.replace(" ", "").lower()
         spans = _SPAN.findall(text)
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in spans)
-        if "".join(number + unit for number, unit in spans) != text or seconds <= 0:
+        if not spans or "".join(number + unit for number, unit in spans) != text:
             self.fail(f"{value!r} is not a duration: {self.how}", param, ctx)
+        if seconds <= 0:
+            self.fail(f"{value!r} is no time at all: {self.how}", param, ctx)
         return seconds
 
 
