@@ -238,7 +238,7 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
         return dict(reply, ok=True, memory=memory, device_memory=device, **told)
     except Exception as error:
         traceback.print_exc()
-        return {"ok": False, "kind": failure_kind(error), "message": "{}: {}".format(type(error).__name__, error)}
+        return {"ok": False, "kind": failure_kind(error), "message": _said(error)}
 
 
 def _unfit(twin: str, graph: Any, error: Exception) -> Exception:
@@ -247,6 +247,14 @@ def _unfit(twin: str, graph: Any, error: Exception) -> Exception:
     taken = " and ".join("{} {}".format(name, "x".join(map(str, spec.shape))).strip() for name, spec in graph.inputs)
     return Unsupported("{} does not take the {} of this model: enter it beside the model whose twin it is ({}: {})"
                        .format(twin, taken, type(error).__name__, error))
+
+
+def _said(error: BaseException) -> str:
+    """The exception with its type: of one that TensorFlow puts an account of traced code before, its last line."""
+    lines = str(error).strip().splitlines()
+    if lines and lines[0].endswith("in user code:"):
+        return lines[-1].strip()
+    return "{}: {}".format(type(error).__name__, error)
 
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate",
