@@ -55,7 +55,7 @@ def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkey
     twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
     monkeypatch.setattr(twice, "_compute", lambda folder, parts: twice.by.update({folder: twice.numpy}))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    monkeypatch.setattr(reference, "_learnt_by_heart", lambda folder: False)
+    monkeypatch.setattr(reference, "_went_too_far", lambda folder: False)
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
 
 
@@ -72,6 +72,25 @@ def test_a_second_trial_learns_nothing_by_heart(losses: tuple[float, ...], model
         (folder / "reference/about.json").write_text("{}")
         for each in ("sgd", "adam"):
             np.savez(folder / f"reference/draw0/{each}-free.npz", loss=np.array(losses))
+        twice.by[folder] = twice.numpy
+
+    monkeypatch.setattr(twice, "_compute", compute)
+    assert [Plan.read(twice.folder(seed)).optimizers for seed in (0, 1)] == [reference.PACES[0], reference.PACES[pace]]
+
+
+@pytest.mark.parametrize(("moved", "pace"), [((2.3, 2.5), 0), ((2.3, 2.8), 1)])
+def test_a_second_trial_takes_a_path_that_rounding_does_not_leave(
+        moved: tuple[float, ...], pace: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten steps of which rounding makes others nothing can be compared."""
+    twice = Reference(course("digits_cnn", 2), None, (1, 3))
+    twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
+
+    def compute(folder: Path, parts: int) -> None:
+        for draw, losses in enumerate(((2.3, 2.4), (2.3, 2.4), moved)):
+            (folder / f"reference/draw{draw}").mkdir(parents=True)
+            for each in ("sgd", "adam"):
+                np.savez(folder / f"reference/draw{draw}/{each}-free.npz", loss=np.array(losses))
+        (folder / "reference/about.json").write_text("{}")
         twice.by[folder] = twice.numpy
 
     monkeypatch.setattr(twice, "_compute", compute)
@@ -132,7 +151,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     monkeypatch.setattr(found, "_certified", lambda entry: True)
     monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    monkeypatch.setattr(reference, "_learnt_by_heart", lambda folder: False)
+    monkeypatch.setattr(reference, "_went_too_far", lambda folder: False)
     folder = found.folder(0)
     assert ran[-1] == (who, "prove", "reference")
     assert ran.count(("numpy", "confirm", "numpy")) == 1

@@ -47,6 +47,7 @@ PACES: Paces = [tuple(replace(each, learning_rate=each.learning_rate * pace) for
 # Nats of a cross entropy. Below, little is left of 1 - p of the label but what the sum of a softmax lost: terms that
 # are small beside the largest vanish where they are added to it one after another, 4e-6 of a thousand classes.
 BY_HEART = 0.5
+CHAOS = 0.1  # of a loss: what rounding has grown to where the steps to it are no path any more that others could follow
 EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 # At least: each parameter once in float32, and in float64 with one slot and with two before two steps each.
 KEPT = 4 + 2 * 8 * (2 + 3)
@@ -93,7 +94,7 @@ class Reference:
         if self.failure is not None:
             raise self.failure
         if folder not in self.prepared:
-            again = seed != self.seed and _learnt_by_heart(self.folder(self.seed, form, world))
+            again = seed != self.seed and _went_too_far(self.folder(self.seed, form, world))
             try:
                 self._prepare(folder, seed, form, batch, parts, PACES[1:] if again else PACES)
             except WorkerFailed as error:
@@ -310,6 +311,11 @@ def moved(form: Format) -> list[str]:
     return [] if form is FLOAT32 else [f"{form.name}-{draw}" for draw in range(1, EXACT_DRAWS + 1)]
 
 
+def _went_too_far(folder: Path) -> bool:
+    """Whether the reference's ten steps were too long to be compared; then the next trial's are shorter."""
+    return _learnt_by_heart(folder) or _chaotic(folder)
+
+
 def _learnt_by_heart(folder: Path) -> bool:
     """Whether ten steps on its few samples brought the reference's cross entropy below BY_HEART."""
     plan = Plan.read(folder)
@@ -318,6 +324,17 @@ def _learnt_by_heart(folder: Path) -> bool:
         return False
     free = (load(folder / REFERENCE / "draw0" / f"{kind(each)}-free.npz") for each in plan.optimizers)
     return any(float(np.min(each["loss"])) < BY_HEART for each in free)
+
+
+def _chaotic(folder: Path) -> bool:
+    """Whether rounding alone led the reference's ten steps somewhere else in one of its draws."""
+    plan = Plan.read(folder)
+    for each in () if was_forward_only(folder, REFERENCE) else plan.optimizers:
+        plain, *moved = (load(path)["loss"] for path in sorted(
+            (folder / REFERENCE).glob(f"draw*/{kind(each)}-free.npz"), key=lambda path: path.parent.name != "draw0"))
+        if any(np.any(np.abs(draw - plain) > CHAOS * np.abs(plain)) for draw in moved):
+            return True
+    return False
 
 
 def sent_in(form: str) -> str:
