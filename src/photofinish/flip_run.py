@@ -25,7 +25,7 @@ from photofinish.factors.flip import (
     looks,
     variations,
 )
-from photofinish.runner.arrange import check_counts, one_of
+from photofinish.runner.arrange import check_counts, left_out, one_of
 from photofinish.values import Contender, Progress, Race
 
 LAUNCHES = 6  # of every race: fixed beforehand, so that each is looked at once
@@ -47,6 +47,7 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
     pair = environments.expand(*contenders, device=device)
     if len(pair) != 2 or replace(pair[1], copy=1) == pair[0]:
         raise UsageError("a verdict is of two contenders that differ", "write -c torch:eager,tensorflow:graph")
+    left_out((task,), pair)
     check_settings(pair, settings, device)
     entry = models.find(model)
     for each in shapes:  # what the model does not take is told before anything races

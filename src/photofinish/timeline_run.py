@@ -65,7 +65,7 @@ class Races:
 def history(versions: Sequence[Dated], races: Races) -> History:
     """Raises UsageError, and Interrupted with the results so far."""
     if len(versions) < 2:
-        named = " and ".join(each.contender for each in versions) or "no version"
+        named = "only " + versions[0].contender if versions else "no version"
         raise UsageError(f"a history needs two versions, and {named} can run without an environment being made", HOW)
     able, skipped = races.available([each.contender for each in versions])
     if len(able) < 2:

@@ -133,8 +133,8 @@ def refused(run: Any, *said: str) -> None:
     (["verify", "ncf_ml_1m", "-c", "fake", "--classes", "3"], ["ncf_ml_1m has no classes to set"]),
     (["show", "ncf_ml_1m", "--classes", "3"], ["ncf_ml_1m has no classes to set"]),
     (["verify", "resnet18", "-c", "fake", "--reduced", "--classes", "7"], ["reduced", "--classes"]),
-    (["race", "resnet18", "-c", FAKES, "--precision", "2percent"], ["'2percent'", "write 2% or 0.02"]),
-    (["race", "resnet18", "-c", FAKES, "--margin", "2"], ["'2'", "write 2% or 0.02"]),
+    (["race", "resnet18", "-c", FAKES, "--precision", "2percent"], ["'2percent'", "write 2%"]),
+    (["race", "resnet18", "-c", FAKES, "--margin", "2"], ["'2'", "write 2%"]),
     (["race", "resnet18", "-c", FAKES, "--budget", "five"], ["'five'", "write 90s, 5m or 1h30m"]),
     (["race", "resnet18", "-c", FAKES, "--json", "--csv"], ["--json and --csv"]),
     (["race", "resnet18", "-c", FAKES, "--html", "no/such/folder/a.html"], ["cannot write", "a.html"]),
@@ -150,6 +150,15 @@ def refused(run: Any, *said: str) -> None:
     (["list", "model"], ["'model'", "did you mean models?"]),
     (["list", "models", "--task", "recommendatoin"], ["'recommendatoin'", "did you mean recommendation"]),
     (["list", "frameworks", "--task", "classification"], ["--task is for models"]),
+    (["largest-batch", "digits_cnn", "-c", "fake:forward"], ["fake:forward", "inference only", "try --task infer"]),
+    (["flip", "digits_cnn", "-c", "fake,fake:forward"], ["task train needs two contenders", "--task infer"]),
+    (["flip", "digits_cnn", "-c", "fake,numpy", "--launches", "1"], ["--launches", "x>=2"]),
+    (["why", "digits_cnn", "--from", "last"], ["not of both", "leave digits_cnn out"]),
+    (["claims", "C22", "--scale", "smal"], ["'smal'", "did you mean small?"]),
+    (["serve", "digits_cnn", "--rate", "5", "--share", "99%"], ["--share does nothing", "--latency"]),
+    (["serve", "digits_cnn", "--rate", "5", "--latency", "5ms", "--share", "99"], ["'99'", "write 99%"]),
+    (["sweep", "digits_cnn", "--batch", "8..2"], ["'8..2'", "the other way round"]),
+    (["race", "digits_cnn", "--budget", "0s"], ["'0s'", "no time at all"]),
     (["selftest", "-c", "torch:eagre"], ["did you mean eager?"]),
     (["race", "digits_cnn", "--memory", "much"], ["'much' is not a size", "8GiB"]),
     (["race", "digits_cnn", "-c", FAKES, "--tolerance", "1%"], ["--tolerance does nothing here", "--task fit"]),
@@ -581,9 +590,10 @@ def test_percentages_are_read_kindly(text: str, share: float) -> None:
     assert options.Share().convert(text, None, None) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["2", "0", "0%", "100%", "two", "-1%", "2%%"])
-def test_what_is_no_percentage_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"write 2% or 0\.02"):
+@pytest.mark.parametrize(("text", "meant"), [
+    ("2", "2%"), ("99", "99%"), *((text, r"2% or 0\.02") for text in ("0", "0%", "100%", "100", "two", "-1%", "2%%"))])
+def test_what_is_no_percentage_is_refused(text: str, meant: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"write {meant}$"):
         options.Share().convert(text, None, None)
 
 

@@ -77,9 +77,7 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
         raise UsageError(f"--goal {goal} has no length", "leave --steps out, or write --goal job")
     if latency is None:
         options.refuse(("share",), "it is of the steps that keep --latency")
-    if bool(model) is bool(session):
-        raise UsageError("advice is for a model to race, or from a race in the store",
-                         "write photofinish advise resnet18, or photofinish advise --from last")
+    options.either(model, session, "advice is for a model to race, or from a race in the store", "advise")
     wanted = Goal(goal, steps, latency, share, max_memory, frameworks, formats, per_hour)
     if session:
         options.refuse(asked, "a race in the store is read, and nothing is raced")

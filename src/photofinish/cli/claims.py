@@ -51,6 +51,8 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
         raise UsageError(f"no race has been run with the store {store}: there is no such folder",
                          f"run a study: photofinish study run asu-2023 --scale small --store {store}")
     asked = claims.chosen(ids, scale)
+    if scale:  # known to none of them, it is told whatever is asked
+        find(next(each.study for each in claims.ledger() if each.study), scale)
     kept = study_run.open_store(store, only_read=not check)
     for each in asked if check else ():
         if each.test in programs.OBSERVERS:

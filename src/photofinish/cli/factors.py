@@ -27,7 +27,7 @@ Exit code: 0 a cause is named (and CONFIRMED, unless --no-check) or none is ther
                    "or the batch (batch=8,32); may be given up to eight times. A contender that says nothing of it "
                    "stands at the first level. What two contenders of one framework differ in need not be named.")
 @click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
-@click.option("--launches", type=options.COUNT, default=8, show_default=True, metavar="N",
+@click.option("--launches", type=options.SEVERAL, default=8, show_default=True, metavar="N",
               help="Fresh processes of each combination, and of the check: fixed beforehand.")
 @click.option("--no-check", "check", flag_value=False, default=True,
               help="Do not remove the cause and race again to see whether the gap closes as predicted.")

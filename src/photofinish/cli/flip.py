@@ -31,7 +31,7 @@ no ranking to reverse, 130 interrupted.""")
               help="Search the batches between the ends of this, 1..64 say, for the nearest that reverses the ranking.")
 @click.option("--shapes", type=options.InputShape(), multiple=True, metavar="SIZE",
               help="Search these sizes of the first input, such as 3x96x96; may be given several times.")
-@click.option("--launches", type=options.COUNT, default=6, show_default=True, metavar="N",
+@click.option("--launches", type=options.SEVERAL, default=6, show_default=True, metavar="N",
               help="Fresh processes of each contender in every race: fixed beforehand.")
 @click.option("--budget", type=options.Duration(), default="30m", show_default=True,
               help="No further batch or size is tried once so much time has passed.")

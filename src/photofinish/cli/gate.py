@@ -30,7 +30,7 @@ Exit code: 0 no slow-down is shown; 1 one is; 2 wrong use, 3 not everything coul
               help="train or infer; may be given twice.")
 @click.option("--max-slowdown", type=options.Share(), default="3%", show_default=True,
               help="A candidate fails if it is shown to take longer than the baseline by more than this.")
-@click.option("--launches", type=options.COUNT, default=10, show_default=True, metavar="N",
+@click.option("--launches", type=options.SEVERAL, default=10, show_default=True, metavar="N",
               help="Fresh processes of either side, fixed beforehand.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the checks as a JUnit test suite as well.")

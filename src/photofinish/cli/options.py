@@ -64,7 +64,8 @@ class Share(click.ParamType[float]):
         match = _SHARE.fullmatch(value.strip())
         share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
         if not 0 < share < 1:
-            self.fail(f"{value!r} is not a percentage between 0 and 100: write 2% or 0.02", param, ctx)
+            meant = f"{value.strip()}%" if match and not match.group(2) and 1 < share < 100 else "2% or 0.02"
+            self.fail(f"{value!r} is not a percentage between 0 and 100: write {meant}", param, ctx)
         return share
 
 
@@ -96,7 +97,9 @@ class Batches(click.ParamType["tuple[int, ...]"]):
             return value
         parts = [re.fullmatch(r"(\d+)(?:\.\.(\d+))?", each.strip()) for each in value.split(",")]
         ends = [(int(each.group(1)), int(each.group(2) or each.group(1))) for each in parts if each]
-        if len(ends) < len(parts) or any(not 1 <= low <= high for low, high in ends):
+        if len(ends) == len(parts) and any(low > high for low, high in ends):
+            self.fail(f"{value!r} goes from the larger to the smaller: write it the other way round", param, ctx)
+        if len(ends) < len(parts) or any(low < 1 for low, _ in ends):
             self.fail(f"{value!r} are no batch sizes: write 1..32 or 1,2,4,8", param, ctx)
         powers = [{low, high, *(2**i for i in range(high.bit_length()) if low < 2**i < high)} for low, high in ends]
         return tuple(sorted(set().union(*powers)))
@@ -170,7 +173,17 @@ def refuse(names: Iterable[str], because: str) -> None:
             raise UsageError(f"{each.opts[0]} does nothing here: {because}", "leave it out")
 
 
+def either(model: str | None, session: str | None, what: str, verb: str) -> None:
+    """Raises UsageError unless a command is told either a model to race or a race in the store."""
+    from photofinish.errors import UsageError
+    if model and session:
+        raise UsageError(f"{what}: not of both", f"leave {model} out, or --from {session}")
+    if not model and not session:
+        raise UsageError(what, f"write photofinish {verb} resnet18, or photofinish {verb} --from last")
+
+
 COUNT = click.IntRange(min=1)
+SEVERAL = click.IntRange(min=2)  # of one launch nothing can be told
 
 contenders = click.option(
     "--contenders", "-c", "contenders", multiple=True, metavar="LIST",

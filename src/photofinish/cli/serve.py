@@ -59,4 +59,6 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     """
     from photofinish import api
     from photofinish.cli import present
+    if asked["latency"] is None:
+        options.refuse(("share", "confidence"), "it is of the queries that keep --latency")
     return present.raced(api.serve, model, contenders, chosen=chosen, quiet=quiet, **asked)

@@ -49,12 +49,9 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     """
     from photofinish import why_run
     from photofinish.cli import present
-    from photofinish.errors import UsageError
     from photofinish.reports import why as report
     from photofinish.store import reading
-    if bool(model) is bool(session):
-        raise UsageError("an explanation is of a model to race, or of a race in the store",
-                         "write photofinish why resnet18, or photofinish why --from last")
+    options.either(model, session, "an explanation is of a model to race, or of a race in the store", "why")
     if session:
         options.refuse(asked, "a race in the store is read, and nothing is raced")
         found, interrupted = why_run.read(session, store), False

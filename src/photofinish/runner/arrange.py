@@ -63,8 +63,11 @@ def find_entries(contenders: Sequence[str], device: str, choice: environments.Ch
         else:
             _insist(contender, found)
     if not entries:
-        raise UsageError("no framework is installed for this Python" if not skipped else "no framework can run here",
-                         skipped[0].reason if skipped else
+        if skipped:
+            first = skipped[0]
+            raise UsageError(f"{first.contender} cannot be tried here: {first.reason}",
+                             f"try {first.cure}" if first.cure.startswith("-") else first.cure)
+        raise UsageError("no framework is installed for this Python",
                          "have environments made for them: --contenders all, or photofinish env create torch")
     return entries, tuple(skipped)
 

@@ -240,7 +240,7 @@ class _Reading:
         head = self._table(self.tables.get("study"), ("study",))
         groups = self.tables.get("races")
         if not isinstance(groups, list) or not groups:
-            raise Malformed(self.source, (), "races", "a study has at least one [[races]]", MORE)
+            raise Malformed(self.source, (), "races", "a study has at least one [[races]], in double brackets", MORE)
         scales = sorted({name for table in (head, *groups) if isinstance(table, dict)
                          for name in _names(table.get("scale"))})
         if self.scale and self.scale not in scales:
