@@ -228,6 +228,17 @@ def test_the_ceilings_are_the_best_of_all_and_floors_follow_from_them() -> None:
     assert not {PRODUCT, STREAM} & {line.part.name for line in explain(judge(race)).comparisons[0].lines}
 
 
+@pytest.mark.parametrize(("reached", "said", "kept"), [
+    (0.4, "cannot take less than", "Somebody was faster"), (3.1, "Somebody was faster", "cannot take less than")])
+def test_who_is_faster_than_the_ceilings_shows_that_they_are_none(reached: float, said: str, kept: str) -> None:
+    explained = explain(judge(raced(np.random.default_rng(5), {STREAM: NODE}, spread=0.0)))
+    assert explained.roofline is not None
+    shown = report.document(replace(explained, roofline=replace(explained.roofline, reached={"a": 0.2, "b": reached})))
+    (machine,) = (each for each in shown.sections if each.name == "machine")
+    text = str(machine.blocks[0])
+    assert said in text and kept not in text
+
+
 def test_what_is_left_of_a_step_is_named_as_far_as_it_is_shown() -> None:
     assert "fusion" in report.rest_is(Estimate(-2, -3, -1)) and "loss" in report.rest_is(Estimate(2, 1, 3))
     assert report.rest_is(Estimate(0, -1, 1)) == report.rest_is(Estimate(5, 5, 5, 0.0)) == "not shown to be anything"

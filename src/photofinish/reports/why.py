@@ -287,7 +287,7 @@ def _seconds(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
                *(Column(f"{name}, forward", "duration") for name in ahead))
     rows = tuple((line.part.name, line.a.value, line.b.value,
                   *(line.forward[name].value if name in line.forward else None for name in ahead)) for line in lines)
-    return Table("seconds", columns, rows, "Seconds of one use of a layer, with the update of its parameters where it "
+    return Table("seconds", columns, rows, "Time of one use of a layer, with the update of its parameters where it "
                  "is trained; forward is its inference. Taking off what its scaffold takes leaves less than nothing "
                  "where a layer takes too little to be told.")
 
@@ -318,9 +318,13 @@ def _tile(line: Line, comparison: Comparison) -> Shade:
 def _machine(roofline: Roofline) -> Section:
     """What an inference is short of the machine's own limits."""
     ceilings = roofline.ceilings
-    whole: Text = ("Its layers cannot take less than ", Quantity(roofline.floor, "duration"), ": ",
+    low = any(reached > 1 for reached in roofline.reached.values())
+    whole: Text = ("At that its layers take " if low else "Its layers cannot take less than ",
+                   Quantity(roofline.floor, "duration"), ": ",
                    *listed([f"{write(reached, 'percent')} of the inference of {name}"
-                            for name, reached in roofline.reached.items()]), ".")
+                            for name, reached in roofline.reached.items()]), ".",
+                   *([" Somebody was faster: the data was in the caches, or other programs held back the work by which "
+                      "the ceilings were measured."] if low else []))
     said: Text = (f"The best matrix product seen here made {ceilings.macs / 1e9:.3g} GMAC/s ({ceilings.macs_by}), the "
                   f"best pass over memory {ceilings.bytes / 1e9:.3g} GB/s ({ceilings.bytes_by}). ", *whole)
     names = tuple(roofline.reached)
