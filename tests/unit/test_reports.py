@@ -13,6 +13,7 @@ import factories
 from photofinish.cli import listing, present, show
 from photofinish.models import find
 from photofinish.outcome import Outcome
+from photofinish.referee.tolerance import INFINITE
 from photofinish.render.document import (
     Banner,
     Block,
@@ -358,7 +359,7 @@ def test_who_is_certified_in_another_mode_of_the_same_framework_clears_the_model
 
 
 def test_values_that_are_not_finite_are_off_by_no_figure() -> None:
-    broken = Check("inference outputs", 1, math.inf, 0.0, False, "output/linear1 (not finite)")
+    broken = Check("inference outputs", 1, INFINITE / 5, 0.0, False, "output/linear1 (not finite)")
     (told,) = certificate.refused((replace(factories.certificate("a:b", "digest", passed=False), checks=(broken,)),))
     assert plain(told.text) == "a:b failed: inference outputs of output/linear1 (not finite)."
 

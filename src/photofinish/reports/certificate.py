@@ -77,7 +77,7 @@ def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
         return ("it could not be checked.",)
     worst = max(failed, key=share)
     where = (" of ", Span(worst.worst, "code")) if worst.worst else ()
-    if worst.worst and not math.isfinite(worst.error):  # then that says why: a shape, or values that are not finite
+    if worst.worst.endswith(")"):  # says itself why nothing could be compared: missing, not finite, of another shape
         return (worst.group, *where, ".")
     return (worst.group, *where, ": off by ", Quantity(worst.error, "scientific"), " where ",
             Quantity(worst.allowed, "scientific"), " is allowed.")
