@@ -155,7 +155,9 @@ def test_batches_are_read_as_they_are_written(text: str, sizes: tuple[int, ...])
     assert Batches().convert(text, None, None) == sizes
 
 
-@pytest.mark.parametrize("text", ["", "8..1", "0..4", "1..", "a", "1,,2", "1...4", "-1"])
-def test_what_is_no_batch_is_told_the_form(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("text", "said"), [
+    ("8..1", "the other way round"),
+    *((text, "write 1..32 or 1,2,4,8") for text in ("", "0..4", "1..", "a", "1,,2", "1...4", "-1"))])
+def test_what_is_no_batch_is_told_the_form(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sweep", "digits_cnn", "--batch", text]) == 2
-    assert "write 1..32 or 1,2,4,8" in capsys.readouterr().err
+    assert said in capsys.readouterr().err

@@ -209,7 +209,7 @@ def test_stopped_before_the_first_epoch_it_compares_nobody(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    ((), "photofinish why resnet18"), ((MODEL, "--from", "last"), "photofinish why resnet18"),
+    ((), "photofinish why resnet18"), ((MODEL, "--from", "last"), "not of both"),
     ((MODEL, "--task", "fit"), "no task to explain is called 'fit'"),
     ((MODEL, "-c", "fake:steady"), "a race needs two contenders"),
     ((MODEL, "-c", "fake:steady,fake:steady+mean[2]", "-b", "8"), "no layer to themselves"),
