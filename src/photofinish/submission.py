@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from photofinish.errors import UsageError
+from photofinish.store import DEFAULT_STORE, reading
 
 CLUSTERS = ("slurm", "ray", "local")
 ALLOCATED = "allocated"  # in a command: the machines that the job was given
@@ -59,7 +60,9 @@ class Job:
         try:
             return self.wait()
         except Exception as error:
-            hint = f"see {self.files.complained}; what was measured is kept: photofinish report --list"
+            store = self.files.said.parent.parent
+            kept = reading("report --list", None if store == DEFAULT_STORE.absolute() else store)
+            hint = f"see {self.files.complained}; what was measured is kept: {kept}"
             raise UsageError(f"job {self.name} ended without a result: {_lines(error)[0]}", hint) from error
 
 

@@ -185,9 +185,10 @@ def test_a_job_of_ray_says_here_what_its_command_says(tmp_path: Path) -> None:
 def test_a_job_that_ends_without_an_exit_code_says_where_to_look(tmp_path: Path, error: Exception, told: str) -> None:
     def lost() -> int:
         raise error
-    job = submission.Job("7", submission.Files.new(tmp_path), lambda: True, lost, lambda: None)
-    with pytest.raises(UsageError, match=f"job 7 ended without a result: {told}\n"):
+    job = submission.Job("7", submission.Files.new(tmp_path / "jobs"), lambda: True, lost, lambda: None)
+    with pytest.raises(UsageError, match=f"job 7 ended without a result: {told}\n") as told_of:
         job.follow(sys.stdout, sys.stderr)
+    assert told_of.value.hint.endswith(f"photofinish report --list --store {tmp_path}")
 
 
 def test_a_job_has_ended_with_its_command_whatever_its_cluster_says(tmp_path: Path) -> None:

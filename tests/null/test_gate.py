@@ -73,8 +73,8 @@ def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[...
     passed = command(*asked, "-c", SAME, "--json", *2 * ("--task", "train"))  # one task, however often it is named
     assert passed.code == 0 and json.loads(passed.out)["outcome"] == "PASSED"
     assert json.loads(passed.out)["checks"][0]["ratio"]["level"] == 0.95
-    for baseline, said in (("", "names nothing"), ("nowhere", "--baseline nowhere"), ("9.9", "does not say whose"),
-                           (SAME, "against itself")):
+    for baseline, said in (("", "names nothing"), ("nowhere", "--baseline nowhere"), ("./nowhere", "no such folder"),
+                           ("9.9", "does not say whose"), (SAME, "against itself")):
         refused = command("gate", MODEL, "--baseline", baseline)
         assert refused.code == 2 and said in refused.err
 

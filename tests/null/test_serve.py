@@ -21,7 +21,7 @@ from photofinish.runner.answers import complaint
 from photofinish.runner.arrange import make_case, open_course, tasks_of
 from photofinish.runner.serving import arrivals
 from photofinish.store import Store
-from photofinish.values import Contender, Result
+from photofinish.values import Contender, Progress, Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 QUICK = "fake:steady[noise=0,step=0.03]"  # answers a query in 10 ms
@@ -181,6 +181,13 @@ def test_an_optimizer_is_for_who_trains(tmp_path: Path, task: str, trains: bool)
     graph, case, optimizer = make_case(MODEL, 1, None, None, "", "matched", "cpu", None)
     with open_course(Store(tmp_path), {task: case}, graph, optimizer, [], lambda *records: None, 0) as course:
         assert (course.build_arguments()["optimizer"] is not None) == trains
+
+
+def test_a_budget_too_small_for_two_launches_is_said_to_be(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    found = serve(tmp_path, QUICK, SLOW, queries=90, launches=3, budget=0.01, listener=told.append)
+    assert len(found.race.launches) == 2
+    assert [each.text.partition(";")[0] for each in told if "overrun" in each.text] == ["launch 2"]
 
 
 def test_who_cannot_keep_up_is_told(tmp_path: Path) -> None:

@@ -357,6 +357,14 @@ def test_a_name_that_is_none_is_told_where_and_the_nearest(tmp_path: Path, writt
     assert "should be no" not in refused.value.message and "should be '" not in refused.value.message
 
 
+def test_races_that_are_one_table_are_told_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(FILE[:FILE.index("[[races]]")] + "[races]\nname = 'one'\n")
+    number = path.read_text().splitlines().index("[races]") + 1
+    with pytest.raises(UsageError, match=f"line {number}: races"):
+        study.read(path)
+
+
 def test_what_this_machine_lacks_is_no_mistake_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "elsewhere.toml"
     path.write_text(FILE.replace('device = "cpu"', 'device = "cuda"\ndata = "cifar10:nowhere"').replace(

@@ -18,7 +18,6 @@ Examples:
   photofinish accuracy resnet50 --weights resnet50.safetensors --data imagenet/val
   photofinish accuracy ./net.py:model --weights net.npz --data pictures -c torch:eager,tensorflow:xla --json
 
-\b
 Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
 @click.argument("model")
 @options.own_weights(required=True)

@@ -19,7 +19,6 @@ Examples:
   photofinish advise resnet50 --goal memory --keep torch
   photofinish advise --from last --goal first-result
 
-\b
 Exit code: 0 one is advised; 1 nothing can be, 2 wrong use, 130 interrupted.""")
 @click.argument("model", required=False, default="")
 @click.option("--goal", default="job", show_default=True, metavar="NAME",

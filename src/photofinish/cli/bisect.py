@@ -18,7 +18,6 @@ Examples:
   photofinish bisect resnet18 --framework tensorflow:graph --task infer --good 2.9.0 --bad 2.21.0 --budget 10m
   photofinish bisect resnet18 --framework torch --good 1.0.0 --bad 2.13.0 --versions 1.4.0,1.13.1,2.0.1
 
-\b
 Exit code: 0 found, or it is not slower; 1 no more than a bracket, 2 wrong use, 130 interrupted.""")
 @click.argument("model")
 @options.framework

@@ -59,7 +59,6 @@ Examples:
   photofinish env create torch+horovod
   photofinish env create all
 
-\b
 Exit code: 0 done, 1 one could not be made, 2 wrong use.""")
 @NAMES
 @options.as_json
@@ -132,7 +131,6 @@ Examples:
   photofinish env remove torch@2.8.0
   photofinish env remove all
 
-\b
 Exit code: 0 done, 1 one is in use, 2 wrong use.""")
 @NAMES
 @options.as_json

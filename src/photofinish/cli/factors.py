@@ -17,7 +17,6 @@ Examples:
   photofinish factors resnet18 -c "torch:eager[threads=1],torch:eager[threads=2,layout=channels_last]"
   photofinish factors resnet18 -c torch:eager,tensorflow:graph --factor mode=eager,compile --factor batch=8,32
 
-\b
 Exit code: 0 a cause is named (and CONFIRMED, unless --no-check) or none is there to name; 1 NOT CONFIRMED, 2 wrong use,
 3 not everything could be compared, 130 interrupted.""")
 @click.argument("model")

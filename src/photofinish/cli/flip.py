@@ -17,7 +17,6 @@ Examples:
   photofinish flip resnet18 -c torch:eager,tensorflow:graph --setting threads=1 --setting layout=channels_last
   photofinish flip mobilenet_v2 -c torch:eager,onnxruntime --task infer --shapes 3x96x96 --shapes 3x320x320
 
-\b
 Exit code: 0 something reverses the ranking, or nothing tried does; 1 what did, did not again; 2 wrong use, 3 there is
 no ranking to reverse, 130 interrupted.""")
 @click.argument("model")

@@ -19,7 +19,6 @@ Examples:
   photofinish gate ./net.py:model --contenders torch:eager,tensorflow:graph --baseline git:main
   photofinish gate resnet18 --baseline main/.photofinish --task train --task infer --junit gate.xml --markdown
 
-\b
 Exit code: 0 no slow-down is shown; 1 one is; 2 wrong use, 3 not everything could be compared, 130 interrupted.""")
 @click.argument("model")
 @click.option("--baseline", required=True, metavar="WHAT",

@@ -19,7 +19,6 @@ Examples:
   photofinish history digits_cnn --framework torch:eager --html history.html   (the versions that are here)
   photofinish history resnet18 --framework torch --versions 2.13.0,2.16.0=2026-11-25
 
-\b
 Exit code: 0 done, 1 nothing could be compared, 2 wrong use, 130 interrupted.""")
 @click.argument("model")
 @options.frameworks

@@ -18,7 +18,6 @@ Examples:
   photofinish largest-batch bert_base -c torch:eager,tensorflow:xla --task infer --json
   photofinish race resnet50 --batch max --memory-limit 2GiB   (a race at the smallest of them)
 
-\b
 Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted (what was tried is kept).""")
 @click.argument("model")
 @options.contenders

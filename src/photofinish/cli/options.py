@@ -330,4 +330,14 @@ def formats(command: Callable[..., Any]) -> Callable[..., Any]:
     return decided
 
 
-judged = together(seed, certify, recertify, store, formats, quiet)  # of what certifies, measures and reports
+def _proven_again(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuses to prove again what is not to be proven."""
+    @wraps(command)
+    def decided(*given: Any, **asked: Any) -> Any:
+        if not asked["certify"]:
+            refuse(("recertify",), "--no-certify skips the proof")
+        return command(*given, **asked)
+    return decided
+
+
+judged = together(seed, certify, recertify, store, formats, quiet, _proven_again)  # of what certifies and measures

@@ -23,7 +23,6 @@ Examples:
   photofinish race resnet50 --batch max --memory-limit 4GiB
   photofinish race resnet18 -c torch,torch@2.8.0 --env torch=/path/to/venv
 
-\b
 Exit code: 0 done (UNDECIDED included), 1 NOT COMPARABLE or no contender left, 2 wrong use,
 130 interrupted (what was measured is kept and shown).""")
 @click.argument("model")

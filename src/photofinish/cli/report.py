@@ -37,8 +37,12 @@ def command(session: str, list_sessions: bool, full: bool, latency: float | None
     """
     from photofinish import api
     from photofinish.cli import present
+    from photofinish.errors import UsageError
     if list_sessions:
         options.refuse(("session", "full", "latency", "share", "predict"), "--list shows every race in a line")
+        if store is not None and not store.is_dir():
+            raise UsageError(f"no race has been run with the store {store}: there is no such folder",
+                             "name the one of the races: --store FOLDER")
         show_list(store or api.DEFAULT_STORE, chosen)
         return 0
     if latency is None:

@@ -19,7 +19,6 @@ Examples:
   photofinish selftest -c torch:eager,torch:compile --budget 2m
   photofinish selftest --thorough      (every installed framework: hours)
 
-\b
 Exit code: 0 passed, 1 something failed, 2 wrong use.""")
 @options.contenders
 @options.environments

@@ -17,7 +17,6 @@ Examples:
   photofinish serve bert_base --clients 4 --batch 2
   photofinish serve resnet18 --rate 10 --latency 80ms --share 99.9% --queries 20000 --budget 1h
 
-\b
 Exit code: as of photofinish race.""")
 @click.argument("model")
 @options.contenders

@@ -17,7 +17,6 @@ Examples:
   photofinish submit --to ray --cpus 8 -- study run asu-2023 --scale small
   photofinish submit --to local -- race digits_cnn
 
-\b
 Exit code: that of the command; 2 wrong use, or the job ended without a result; 130 interrupted.""")
 @click.option("--to", "cluster", default="slurm", show_default=True, metavar="CLUSTER",
               help="slurm, ray (the one that RAY_ADDRESS names, or one of this machine) or local: this machine, as a "

@@ -19,7 +19,6 @@ Examples:
     --links 100mbit,200mbit,500mbit,1gbit --predict 300mbit
   photofinish sweep resnet18 -c onnxruntime --latency 20ms --share 99%
 
-\b
 Exit code: as of photofinish race.""")
 @click.argument("model")
 @options.contenders

@@ -18,7 +18,6 @@ Examples:
   photofinish verify mobilenet_v2 -c torch:eager,tensorflow:graph --json
   photofinish verify resnet152 --reduced     (the same function, fewer layers: quick)
 
-\b
 Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
 @click.argument("model")
 @options.contenders

@@ -19,7 +19,6 @@ Examples:
   photofinish why resnet18 --task epoch --data cifar10:/data --contenders torch:eager,tensorflow:graph
   photofinish why --from last
 
-\b
 Exit code: 0 contenders are compared, 1 none can be, 2 wrong use, 130 interrupted.""")
 @click.argument("model", required=False, default="")
 @options.contenders

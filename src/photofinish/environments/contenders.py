@@ -88,8 +88,18 @@ def _check_build(framework: FrameworkInfo, value: str) -> None:
         raise UsageError(f"build={value} names no model", f"write build={source}:model")
 
 
+def _check_no_twin(text: str) -> None:
+    """Raises UsageError for a model of another package that is entered by itself: it is a framework that runs it."""
+    hosts = [each.name for each in headers.frameworks().values() if text.partition(":")[0] in each.builds]
+    if hosts:
+        others = f" (so do {', '.join(hosts[:-1])})" if hosts[1:] else ""
+        raise UsageError(f"{text} is a model of another package",
+                         f"write {hosts[-1]}[build={text}], which runs it{others}")
+
+
 def checked(text: str, device: str = "cpu") -> Contender:
     """One contender, its framework, mode, options and device known to exist. Raises UsageError."""
+    _check_no_twin(text.strip())
     try:
         contender = Contender.parse(text.strip())
     except SpellingError as error:

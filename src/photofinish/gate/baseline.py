@@ -49,6 +49,8 @@ def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "c
         return _stored(Store(kept, only_read=True), wanted, choice)
     if kept.exists():
         return _each(text, contenders, device, lambda each: Pair(each.name, each.name, (f"{each.name}={kept}",))), []
+    if "/" in text.partition("[")[0]:  # no contender, and no version
+        raise UsageError(f"--baseline {text}: there is no such folder", FORMS)
     if _VERSION.fullmatch(text):
         return _each(text, contenders, device, lambda each: _other(_versioned(each, text), each)), []
     try:

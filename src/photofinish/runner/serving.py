@@ -52,6 +52,9 @@ class ServeSession(Session):
         load = _load(self.course)
         return plan.Plan(load.looks, ROUNDS, f"{load.looks} launches of {ROUNDS} times {load.queries} queries")
 
+    def _is_bounded(self) -> bool:
+        return True  # its number of launches is the most there may be
+
     def _affords(self, done: int, costs: list[float]) -> bool:
         if done < plan.FEWEST:
             return True

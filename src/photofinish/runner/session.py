@@ -109,11 +109,15 @@ class Session:
     def _affords(self, done: int, costs: list[float]) -> bool:
         """Two launches are the least that says anything; after them a launch must fit into what is left. `costs` are of
         the launches of the present plan, first what it expects, which their own take the place of."""
-        return self.launches is not None or done < plan.FEWEST or self._left() > max(costs[1:] or costs)
+        return not self._is_bounded() or done < plan.FEWEST or self._left() > max(costs[1:] or costs)
+
+    def _is_bounded(self) -> bool:
+        """Whether the budget may end it; not where a number of launches was asked for."""
+        return self.launches is None
 
     def _warn(self, done: int, cost: float) -> None:
         """Says that the next launch will not fit into the budget, which the plan did not foresee."""
-        late = plan.overrun(cost, self._left()) if self.launches is None and 0 < done < plan.FEWEST else ""
+        late = plan.overrun(cost, self._left()) if self._is_bounded() and 0 < done < plan.FEWEST else ""
         if late:
             self.course.listener(Progress("plan", f"launch {done + 1}{late}", seconds_left=self._left()))
 

@@ -34,6 +34,8 @@ class Source:
             header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", words)
             if header and "=" not in words.partition("]")[0]:
                 path = [each.strip().strip('"') for each in header.group(1).split(".")]
+                if not where and path == [key]:
+                    return count
                 seen += path == names[:1]
                 inside = path == names and seen in (number, -1 if len(names) == 1 else number)
                 best = count if inside else best
