@@ -160,6 +160,7 @@ def test_its_json_conforms_to_the_schema_and_its_report_is_drawn(result: Result)
     jsonschema.validate(found, reports_json.schema("race"), cls=jsonschema.Draft202012Validator)
     outcome = api.Outcome([result])
     assert "Latency under load" in html.render(outcome.documents()) and "Latency under load" in str(outcome)
+    assert "Khinchine" in str(outcome)
     frame = outcome.to_pandas()
     assert list(frame["latency"]) == [each.time.value for each in result.standings if each.time]
 
@@ -173,7 +174,7 @@ def test_it_stops_when_the_bound_is_decided(tmp_path: Path) -> None:
     missed = serve(tmp_path, QUICK, rate=None, clients=2, latency=0.015)
     (told,) = reports_json.race(missed)["contenders"]
     assert told["serving"]["claim"]["word"] == "MISSED" and len(missed.race.launches) == 2
-    assert told["serving"]["expected_waiting"] is None
+    assert told["serving"]["expected_waiting"] is None and "Khinchine" not in str(api.Outcome([missed]))
 
 
 @pytest.mark.parametrize(("task", "trains"), [("infer", False), ("serve", False), ("train", True), ("fit", True)])

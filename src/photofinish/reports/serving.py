@@ -98,8 +98,9 @@ def _latencies(order: Sequence[Served]) -> Table:
                *(Column(f"{write(share, 'percent')} within", "duration") for share in SHARES))
     rows = tuple((contender(each.contender), each.queries, *(_bounded(each.latencies[share]) for share in SHARES))
                  for each in order)
-    return without_empty(Table("latency", columns, rows, "95 % intervals between two of the latencies seen; a dash "
-                                                         "where there are too few queries for one."))
+    return without_empty(Table("latency", columns, rows, (
+        "95 % intervals between two of the latencies seen, of all queries as if each were drawn anew (the standings "
+        "have the median between launches); a dash where there are too few queries for one.")))
 
 
 def _bounded(estimate: Estimate) -> Cell:
@@ -111,8 +112,10 @@ def _work(order: Sequence[Served]) -> Table:
                Column("Service", "duration"), Column("Wait", "duration"), Column("Wait expected", "duration"))
     rows = tuple((contender(each.contender), each.answered, each.busy, each.service, each.waiting, each.expected)
                  for each in order)
-    return without_empty(Table("service", columns, rows, "Means. Service: what a query takes once it is taken up. "
-                               "Expected: by Pollaczek and Khinchine, from rate and service alone."))
+    caption = "Means. Service: what a query takes once it is taken up."
+    if any(each.expected is not None for each in order):
+        caption += " Expected: by Pollaczek and Khinchine, from rate and service alone."
+    return without_empty(Table("service", columns, rows, caption))
 
 
 def _claims(order: Sequence[Served], load: Load) -> Table:
