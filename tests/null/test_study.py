@@ -23,6 +23,7 @@ from photofinish.render import markdown
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document, plan
 from photofinish.runner.arrange import training_source
+from photofinish.study import reading
 from photofinish.values import WHOLE, Progress
 
 TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -418,9 +419,9 @@ def test_the_published_schema_has_the_keys_that_are_read() -> None:
     tables = {name: set(each["properties"]) for name, each in schema("study_file")["$defs"].items()
               if "properties" in each}
     assert tables == {
-        "study": {*study.STUDY, "accuracy", "scale"}, "study_at_a_scale": {*study.STUDY},
-        "races": {*study.GROUP, "except", "published", "scale"}, "races_at_a_scale": {*study.GROUP},
-        "exception": {*study.EXCEPT}, "published": {*study.PUBLISHED, "ratios"}, "accuracy": {*study.ACCURACY}}
+        "study": {*reading.STUDY, "accuracy", "scale"}, "study_at_a_scale": {*reading.STUDY},
+        "races": {*reading.GROUP, "except", "published", "scale"}, "races_at_a_scale": {*reading.GROUP},
+        "exception": {*reading.EXCEPT}, "published": {*reading.PUBLISHED, "ratios"}, "accuracy": {*reading.ACCURACY}}
 
 
 BEYOND_A_SCHEMA = ('"digits_cnm"', '"fake:steady[step=0.001", "',
