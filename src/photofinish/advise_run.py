@@ -18,7 +18,7 @@ from photofinish.store import reading
 from photofinish.values import MODE, Contender, Progress, Result
 
 LAUNCHES = 6  # of the race that repeats the first two
-ALSO_CALLED = {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}  # what others call a format
+ALSO_CALLED = {"bf16": ("bfloat16",), "fp16": ("float16",), "half": ("float16",)}  # what others call a format
 
 
 def formats() -> list[str]:
@@ -33,7 +33,7 @@ def check(goal: Goal) -> None:
     """Raises UsageError for a format that nobody has."""
     for each in goal.formats:
         if each not in formats():
-            raise unknown("coarser format", each, formats(), meant=ALSO_CALLED.get(each.lower(), ""))
+            raise unknown("coarser format", each, formats(), meant=ALSO_CALLED.get(each.lower(), ()))
 
 
 def _check_sensor(device: str) -> None:

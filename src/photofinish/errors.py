@@ -1,7 +1,7 @@
 """Wrong use, told once and clearly: what is wrong, the nearest thing that is right, and what to do."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,11 @@ def _nearest(given: str, names: list[str]) -> list[str]:
     return [name for name, found in zip(near, likeness) if found >= likeness[0] - BESIDE_BEST]
 
 
-def unknown(what: str, given: str, valid: Iterable[str], hint: str = "", meant: str = "") -> UsageError:
+def unknown(what: str, given: str, valid: Iterable[str], hint: str = "", meant: Sequence[str] = ()) -> UsageError:
     """The error for a name that is none of `valid`: "no task is called 'trian'; did you mean train? choose from: ..."
-    (all of them beside the nearest only where they are few). `meant` is the one that others call so, "" if none is."""
+    (all of them beside the nearest only where they are few). `meant` are those that others call so."""
     names = list(valid)
-    near = [meant] if meant in names else _nearest(given, names)
+    near = [each for each in meant if each in names] or _nearest(given, names)
     told = [f"did you mean {' or '.join(near)}?"] if near else []
     if names and (not near or len(near) < len(names) <= FEW):
         told.append(f"choose from: {', '.join(names)}")

@@ -86,6 +86,9 @@ def refused(run: Any, *said: str) -> None:
     (["race", "./nowhere.py:net"], ["there is no file ./nowhere.py", "./FILE.py:FUNCTION"]),
     (["race", "net:model"], ["'net:model'", "./FILE.py:FUNCTION"]),
     (["race", "resnet18", "-c", "torhc:eager,fake"], ["'torhc'", "did you mean torch?"]),
+    (["race", "resnet18", "-c", "keras,fake"], ["'keras'", "did you mean keras-tensorflow or keras-jax"]),
+    (["race", "resnet18", "-c", "tf,fake"], ["'tf'", "did you mean tensorflow?"]),
+    (["race", "resnet18", "-c", "zzzz,fake"], ["'zzzz'", "executorch, jax"]),  # and not the stand-in of these tests
     (["race", "resnet18", "-c", "torch:eagre,fake"], ["'eagre'", "did you mean eager?"]),
     (["race", "resnet18", "-c", "torch:eager[layuot=channels_last],fake"], ["'layuot'", "did you mean layout"]),
     (["race", "resnet18", "-c", "torch:eager[layout=nhwc],fake"], ["'nhwc'", "contiguous", "channels_last"]),

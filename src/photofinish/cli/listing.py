@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from photofinish.render.document import Block
 
 Entry = dict[str, Any]
-DOUBLE = "fake"  # of a framework, for tests: shown where it is asked for
 
 
 @click.command("list", epilog="""\b
@@ -34,6 +33,7 @@ def command(what: str, words: tuple[str, ...], task: str | None, as_json: bool) 
     (native, lowered or absent) is in --json and in docs/reference/models.md.
     """
     from photofinish.cli import output
+    from photofinish.environments import DOUBLE
     if what not in KINDS:
         raise unknown("list", what, KINDS)
     kind = KINDS[what]

@@ -58,7 +58,7 @@ def command(model: str, form: str, script: bool, parallel: str, output: Path | N
     from photofinish.cli.output import show
     forms = ("table", *frameworks.forms())
     if form not in forms:
-        raise unknown("form", form, forms, meant=WRITTEN_AS.get(form, ""))
+        raise unknown("form", form, forms, meant=[WRITTEN_AS.get(form, "")])
     if output is not None and form != ONNX:
         raise UsageError(f"--output writes an ONNX model, not {form}", "add --as onnx, or leave it out")
     if parallel and not script:

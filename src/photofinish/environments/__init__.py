@@ -18,12 +18,14 @@ from photofinish.environments.choice import (
 from photofinish.environments.contenders import (
     ALL,
     COMMON_OPTIONS,
+    DOUBLE,
     WITHOUT,
     check_device,
     check_version,
     checked,
     everybody,
     expand,
+    known,
     older,
     split,
 )
@@ -40,6 +42,7 @@ from photofinish.environments.make import Missing
 __all__ = [
     "ALL",
     "COMMON_OPTIONS",
+    "DOUBLE",
     "FOLDER",
     "GIVEN",
     "PIPELINE_TASKS",
@@ -63,6 +66,7 @@ __all__ = [
     "frameworks",
     "installed",
     "installed_version",
+    "known",
     "obtain",
     "older",
     "own",

@@ -12,6 +12,7 @@ from photofinish.measure import sabotage
 from photofinish.values import Contender, SpellingError
 
 ALL = "all"
+DOUBLE = "fake"  # of a framework, for tests: shown where it is asked for
 WITHOUT = "-"
 _COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^\[\]]*\])")
 _NUMBER = re.compile(r"\d*\.?\d+")
@@ -24,7 +25,10 @@ COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocato
                                               "copies": WHOLE_NUMBER, "float64": (), "input": NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
 FOR_TESTS = ("handicap", "fault", "at", "task", "copies", "float64", "rank")  # understood, and offered to nobody
-ALSO_CALLED = {"gpu": "cuda", "nvidia": "cuda"}  # what others call a kind of device
+ALSO_CALLED = {"gpu": ("cuda",), "nvidia": ("cuda",),  # what others call a kind of device, or a framework
+               "pytorch": ("torch",), "tf": ("tensorflow",), "flax": ("jax",), "tflite": ("litert",),
+               "keras": ("keras-tensorflow", "keras-jax", "keras-torch"), "ort": ("onnxruntime",),
+               "onnx": ("onnxruntime", "onnxruntime-node"), "trt": ("tensorrt",)}
 NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  # no adapter has them
 
 
@@ -192,7 +196,7 @@ def check_device(device: str) -> None:
                          f"choose from: {', '.join(kinds)}")
     if kind not in kinds:
         raise unknown("device", device, kinds, "of several, one by its number: cuda:1",
-                      ALSO_CALLED.get(kind.lower(), ""))
+                      ALSO_CALLED.get(kind.lower(), ()))
     if colon and not number.isdecimal():
         raise UsageError(f"--device {device}: {number!r} is no number of a device", f"write {kind} or {kind}:0")
 
@@ -206,5 +210,7 @@ def check_version(framework: str, version: str) -> None:
 def known(framework: str) -> FrameworkInfo:
     """What the framework of that name asks for. Raises UsageError."""
     if framework not in headers.frameworks():
-        raise unknown("framework", framework, headers.frameworks(), "see: photofinish list frameworks")
+        offered = [each for each in headers.frameworks() if each != DOUBLE]
+        raise unknown("framework", framework, offered, "see: photofinish list frameworks",
+                      ALSO_CALLED.get(framework.lower(), ()))
     return headers.frameworks()[framework]
