@@ -31,6 +31,7 @@ from photofinish.vocabulary import (
     linear,
     max_pool,
     relu,
+    scale,
     select,
     stochastic_depth,
 )
@@ -148,6 +149,26 @@ def test_a_lost_bias_may_err_as_the_weight_beside_it(keys: Path, times: float, p
             arrays["gradient/key.bias"] = arrays["gradient/key.bias"] + np.float32(times * beside)
             return arrays
     assert ("gradients" not in refused(proven(keys, Altered))) == passed
+
+
+def faintly(image: Tensor) -> Tensor:
+    """A convolution that sees little: its weight's gradient is that much smaller than the terms of its bias'."""
+    return model(scale(image, 1 / 64))
+
+
+@pytest.mark.parametrize(("times", "passed"), [(0.0, True), (64.0, False)])
+def test_a_lost_bias_may_err_as_float64s_zero_tells(tmp_path: Path, times: float, passed: bool) -> None:
+    """What it may err by is far more than the weight beside it, and far less than that one's gradient."""
+    planned(tmp_path, record(faintly, OrderedDict(image=Spec("CHW", (3, 8, 7)))), draws=1)
+    exact = np.load(tmp_path / proof.REFERENCE / "draw0" / "training.npz")
+    zero = tolerance.size(exact["gradient/" + ZERO_GRADIENT])
+    assert 0 < zero < tolerance.ZERO * tolerance.size(exact["gradient/conv1.weight"])
+
+    def drift(arrays: Arrays) -> None:
+        if "gradient/" + ZERO_GRADIENT in arrays:
+            arrays["gradient/" + ZERO_GRADIENT] += np.float32(times * tolerance.COARSER * zero)
+    earned = proven(tmp_path, altering(drift))
+    assert (refused(earned) == {}) == passed
 
 
 def test_a_listed_gradient_is_still_bounded(folder: Path) -> None:

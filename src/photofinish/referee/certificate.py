@@ -15,10 +15,13 @@ from photofinish.referee import dropout
 from photofinish.referee.parameters import Parameters, Results
 from photofinish.referee.tolerance import (
     APPROXIMATED,
+    CAP,
+    COARSER,
     FLOAT32,
     FORMATS,
     INFINITE,
     UNIT,
+    ZERO,
     Comparison,
     Format,
     badness,
@@ -136,7 +139,7 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,
             continue
         if known and path in known.owners:
             floor, scale = known.floor(path, expected, part)
-            floor = max(floor, _of_siblings(path, part, exercise, reference, contender, known))
+            floor = max(floor, _of_lost(path, part, exercise, reference, contender, known))
         else:
             scale = size(expected[name])
             rounding = known.statistics[path] if known and part == "state" else form.floor
@@ -145,13 +148,18 @@ def _exercise(exercise: str, reference: Draws, contender: Draws, form: Format,
         yield _compare(_group(exercise, name), name, exercise, reference, contender, floor, scale)
 
 
-def _of_siblings(name: str, part: str, exercise: str, reference: Draws, contender: Draws, known: Parameters) -> float:
+def _of_lost(name: str, part: str, exercise: str, reference: Draws, contender: Draws, known: Parameters) -> float:
     """What a lost bias is allowed besides: what the weight beside it is, whose gradient sums the same terms. What is
-    rounded in those (in all the layers behind, in softmax's own pass back) shows in no response of an exact zero."""
+    rounded in those (in all the layers behind, in softmax's own pass back) shows in no response of an exact zero. Where
+    inputs are small the weight's gradient is small beside these terms; what they are rounded by is what the reference
+    has in the zero's place, and float32 rounds COARSER times as much."""
     if name not in known.lost:
         return 0.0
-    return max((_compare("", f"{part}/{other}", exercise, reference, contender, 0.0, 1.0).allowed
-                for other in known.siblings(name) - known.faint), default=0.0)
+    siblings = max((_compare("", f"{part}/{other}", exercise, reference, contender, 0.0, 1.0).allowed
+                    for other in known.siblings(name) - known.faint), default=0.0)
+    rounded = size(reference[0][exercise][f"{part}/{name}"])
+    is_zero = rounded <= ZERO * known.floor(name, reference[0][exercise], part)[1]
+    return max(siblings, CAP * COARSER * rounded if is_zero else 0.0)
 
 
 def _group(exercise: str, name: str) -> str:
@@ -202,7 +210,7 @@ def _updates(exercise: str, step: int, optimizer: Optimizer, reference: Draws, c
             yield _of_its_own_moments(group, name, step, optimizer, contender[0][exercise], rounding)
             continue
         floor, scale = known.floor(name, expected, "update")
-        floor = max(floor, _of_siblings(name, "update", exercise, reference, contender, known))
+        floor = max(floor, _of_lost(name, "update", exercise, reference, contender, known))
         yield _compare(group, "update/" + name, exercise, reference, contender, floor + rounding, scale)
 
 

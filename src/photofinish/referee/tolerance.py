@@ -23,6 +23,8 @@ FLOOR = 4 * UNIT  # rounding of a result that the move happens not to disturb; o
 KINKS = 2.0  # times the exact response: rounding may tip two ReLUs over that the draws tipped one at a time
 SMALL_INPUTS = 8.0  # an eighth in root mean square
 CAP = 4.0  # measured for float32: self-noise is 0.9 to 1.2 times the exact response
+COARSER = 2.0 ** 29  # a unit in the last place of float32 over one of float64
+ZERO = 2.0 ** -38  # of the layer's loudest: what float64 leaves of an exact zero at most, thousands of roundings
 INFINITE = sys.float_info.max  # the error of what cannot be compared; JSON has no infinity
 
 
