@@ -243,10 +243,10 @@ def answer(worker: Worker, request: Dict[str, Any]) -> Dict[str, Any]:
 
 def _unfit(twin: str, graph: Any, error: Exception) -> Exception:
     """What its user is told where another package's model takes nothing of what this one takes."""
-    from photofinish.frameworks import Unsupported
+    from photofinish.frameworks import WrongUse
     taken = " and ".join("{} {}".format(name, "x".join(map(str, spec.shape))).strip() for name, spec in graph.inputs)
-    return Unsupported("{} does not take the {} of this model: enter it beside the model whose twin it is ({}: {})"
-                       .format(twin, taken, type(error).__name__, error))
+    return WrongUse("{} does not take the {} of this model: enter it beside the model whose twin it is ({}: {})"
+                    .format(twin, taken, type(error).__name__, error))
 
 
 def _said(error: BaseException) -> str:
@@ -259,6 +259,7 @@ def _said(error: BaseException) -> str:
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate",
                  "resource_exhausted", "bad_alloc", "oom when allocating")
+WRONG_USE = "wrong use"  # of Photofinish, by whoever asked for what is not there: no failure of a contender
 
 
 def failure_kind(error: BaseException) -> str:
@@ -266,7 +267,7 @@ def failure_kind(error: BaseException) -> str:
     text = "{} {}".format(type(error).__name__, error).lower()
     if isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY):
         return "out of memory"
-    kinds = {"Unsupported": "unsupported", "NotFinite": "nan", "ImportError": "missing",
+    kinds = {"Unsupported": "unsupported", "WrongUse": WRONG_USE, "NotFinite": "nan", "ImportError": "missing",
              "ModuleNotFoundError": "missing"}
     return kinds.get(type(error).__name__, "crash")
 

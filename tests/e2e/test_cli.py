@@ -31,7 +31,7 @@ from photofinish.reports.json import schema
 from photofinish.runner.largest import Search
 from photofinish.stats import judge
 from photofinish.store import KINDS, Store
-from photofinish.values import Contender, Progress
+from photofinish.values import Contender, LargestBatch, Progress
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
 
@@ -315,6 +315,14 @@ def test_who_only_infers_is_left_out_of_the_largest_batch_of_training(command: C
     assert "fake:forward is left out" in run.err
     named = command("largest-batch", own_model, "-c", "fake,fake:forward", "--json")
     assert named.code == 1 and [each["contender"] for each in json.loads(named.out)["failures"]] == ["fake:forward"]
+
+
+@pytest.mark.parametrize(("batch", "code"), [(3, 0), (0, 1)])
+def test_a_script_sees_that_nothing_fits(command: Command, own_model: str, monkeypatch: pytest.MonkeyPatch, batch: int,
+                                         code: int) -> None:
+    found = LargestBatch("fake:steady", batch, batch + 1, True, None, "train", ())
+    monkeypatch.setattr(Search, "run", lambda self: (found,))
+    assert command("largest-batch", own_model, "-c", "fake").code == code
 
 
 def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:

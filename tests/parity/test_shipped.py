@@ -17,7 +17,7 @@ from photofinish.cli import run
 from photofinish.data import draw_batch
 from photofinish.errors import UsageError
 from photofinish.files.names import translated
-from photofinish.frameworks import Contestant, Setup, Unsupported, load
+from photofinish.frameworks import Contestant, Setup, WrongUse, load
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.graph import Graph
 from photofinish.layers import Shape
@@ -213,9 +213,9 @@ def test_counts_of_a_twin_are_its_own(net: tuple[str, Graph], monkeypatch: pytes
 def test_a_twin_that_does_not_exist_names_the_nearest(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch)
     theirs = twin("torch", "timm:nett", net[0], net[1])
-    with pytest.raises(Unsupported, match="timm has no model nett; did you mean net"):
+    with pytest.raises(WrongUse, match="timm has no model nett; did you mean net"):
         theirs.build(net[1], 2)
-    with pytest.raises(Unsupported, match="no model ResNet5; did you mean ResNet50"):
+    with pytest.raises(WrongUse, match="no model ResNet5; did you mean ResNet50"):
         twin("tensorflow", "keras.applications:ResNet5", net[0], net[1])
 
 
@@ -230,7 +230,7 @@ def test_a_twin_of_a_model_of_other_inputs_is_no_crash(monkeypatch: pytest.Monke
     load_it = {"do": "load", "framework": "torch", "sabotage": {}}
     assert answer(worker, {**load_it, "setup": {"mode": "eager", "options": {"build": "timm:net"}}})["ok"]
     told = answer(worker, dict(build))
-    assert told["kind"] == "unsupported"
+    assert told["kind"] == "wrong use"
     assert "timm:net does not take the image 1x8x8 of this model" in told["message"]
     monkeypatch.setattr(sys.modules["timm"], "create_model", failing)
     assert answer(worker, dict(build))["kind"] == "out of memory"

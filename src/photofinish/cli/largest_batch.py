@@ -18,7 +18,8 @@ Examples:
   photofinish largest-batch bert_base -c torch:eager,tensorflow:xla --task infer --json
   photofinish race resnet50 --batch max --memory-limit 2GiB   (a race at the smallest of them)
 
-Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted (what was tried is kept).""")
+Exit code: 0 done, 1 a contender failed or has no room for one sample, 2 wrong use, 130 interrupted (what was tried is
+kept).""")
 @click.argument("model")
 @options.contenders
 @options.environments
@@ -50,7 +51,7 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
         click.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         output.show(sheet(found))
-    return 1 if found.failures else 0
+    return 1 if found.failures or not all(each.batch for each in found.contenders) else 0
 
 
 def sheet(found: "LargestBatches") -> "Document":

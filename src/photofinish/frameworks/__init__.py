@@ -4,6 +4,7 @@ Each file starts with a header readable without importing (PEP 723: Python range
 devices, options) and holds one class named `Contestant`. Framework files never import each other.
 """
 
+import difflib
 import importlib
 import importlib.util
 import pkgutil
@@ -58,6 +59,10 @@ def part_of(arrays: Arrays, setup: Setup) -> Arrays:
 
 class Unsupported(Exception):
     """This framework cannot do that; the message is the reason shown in the support matrix."""
+
+
+class WrongUse(Unsupported):
+    """Nor could another: what its user spelled is not there. The message says what may be meant."""
 
 
 class Contestant:
@@ -208,6 +213,14 @@ def load(name: str, driver: str = "") -> Type[Contestant]:
     returns its Contestant."""
     module = importlib.import_module("{}.{}".format(__name__, driver or module_of(name)))
     return module.Contestant  # type: ignore[no-any-return]
+
+
+def among(name: str, known: List[str], package: str) -> None:
+    """Raises WrongUse, naming the nearest, if that package has no model of that name."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+        raise WrongUse("{} has no model {}{}".format(
+            package, name, "; did you mean {}?".format(" or ".join(near)) if near else ""))
 
 
 def differences(graph: Graph, first: Tuple[str, str, str], parameters: int, macs: int,

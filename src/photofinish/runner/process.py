@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from photofinish.errors import UsageError
 from photofinish.measure import system
 from photofinish.runner.answers import complaint, complaint_of_hello
 from photofinish.runner.watchdog import MARK, kill_carriers
-from photofinish.worker import OUT_OF_MEMORY, TIMED
+from photofinish.worker import OUT_OF_MEMORY, TIMED, WRONG_USE
 
 PROTOCOL = 1
 KINDS = ("crash", "out of memory", "nan", "unsupported", "missing")  # what a worker may say of its failures
@@ -100,10 +101,13 @@ class WorkerProcess:
             raise self._died() from None
 
     def checked(self, do: str, arguments: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
-        """That answer to that request. Raises WorkerFailed if it says that it failed, or makes no sense."""
+        """That answer to that request. Raises WorkerFailed if it says that it failed, or makes no sense; UsageError if
+        what was asked for is not there."""
         if reply.get("ok") is not True:
             kind = reply.get("kind")
             said = str(reply.get("message", reply)).removeprefix("Unsupported: ")[:MESSAGE_LIMIT]  # the kind says it
+            if kind == WRONG_USE:
+                raise UsageError(said.removeprefix("WrongUse: "))
             message, _, stack = said.strip().partition("\n")  # of C++, for one
             raise WorkerFailed(kind if kind in KINDS else "protocol", message,
                                "\n".join(filter(None, (stack.strip("\n"), self.log_tail()))))

@@ -5,14 +5,13 @@ graph's weights and is proven like ours; where it does not, or the two do not fi
 says how it differs.
 """
 
-import difflib
 import importlib
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
+from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, among, counted, differences, drop_rates
 from photofinish.frameworks._common.channels_last import Layout, native_shape
 from photofinish.frameworks._common.text import call
 from photofinish.frameworks._keras.weights import Place, places
@@ -24,7 +23,7 @@ SOURCE = "keras.applications"
 class Shipped:
     """The twin that `spelled` ("keras.applications:ResNet50") says. `names` are what it calls the layers of the graph.
 
-    Raises Unsupported if there is no such model.
+    Raises WrongUse if there is no such model.
     """
 
     def __init__(self, spelled: str, names: Dict[str, str]) -> None:
@@ -33,11 +32,7 @@ class Shipped:
         self.differences: Differences = []
         self.weights: Arrays = {}  # its own, where it cannot take the graph's
         applications: Any = importlib.import_module(SOURCE)
-        known = [each for each in dir(applications) if each[0].isupper()]
-        if self.name not in known:
-            near = difflib.get_close_matches(self.name, known, n=2, cutoff=0.5)
-            raise Unsupported("{} has no model {}{}".format(
-                SOURCE, self.name, "; did you mean {}?".format(" or ".join(near)) if near else ""))
+        among(self.name, [each for each in dir(applications) if each[0].isupper()], SOURCE)
 
     def facts(self) -> Dict[str, str]:
         version: str = importlib.import_module("keras").__version__  # type: ignore[attr-defined]

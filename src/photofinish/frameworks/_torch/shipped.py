@@ -6,7 +6,6 @@ and says how it differs.
 """
 
 import copy
-import difflib
 import importlib
 from collections import Counter
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, counted, differences, drop_rates
+from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, among, counted, differences, drop_rates
 from photofinish.frameworks._common.places import Place
 from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
@@ -63,12 +62,12 @@ def _declare() -> None:
 
 
 def _torchvision(package: Any, name: str, classes: int) -> Any:
-    _among(name, package.models.list_models(), "torchvision")
+    among(name, package.models.list_models(), "torchvision")
     return package.models.get_model(name, weights=None, num_classes=classes)
 
 
 def _timm(package: Any, name: str, classes: int) -> Any:
-    _among(name, package.list_models(), "timm")
+    among(name, package.list_models(), "timm")
     return package.create_model(name, pretrained=False, num_classes=classes)
 
 
@@ -78,7 +77,7 @@ def _transformers(package: Any, name: str, classes: int) -> Any:
     cls: Any = getattr(package, kind, None)
     if not hasattr(cls, "config_class"):
         models = [each for each in dir(package) if each.endswith(("Model", "LM", "PreTraining", "Classification"))]
-        _among(name, list(SPOKEN) + models, "transformers")
+        among(name, list(SPOKEN) + models, "transformers")
         raise Unsupported("{} of transformers is no model".format(name))
     config = cls.config_class(**changes)
     for attribute, value in CHANGED.items():
@@ -93,17 +92,10 @@ SOURCES: Dict[str, Callable[[Any, str, int], Any]] = {"torchvision": _torchvisio
                                                      "transformers": _transformers}
 
 
-def _among(name: str, names: List[str], source: str) -> None:
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
-        raise Unsupported("{} has no model {}{}".format(
-            source, name, "; did you mean {}?".format(" or ".join(near)) if near else ""))
-
-
 class Shipped:
     """The twin that `spelled` ("torchvision:resnet50") says. `names` are what it calls the layers of the graph.
 
-    Raises Unsupported if the package is not here or has no such model.
+    Raises Unsupported if the package is not here.
     """
 
     def __init__(self, spelled: str, names: Dict[str, str]) -> None:
