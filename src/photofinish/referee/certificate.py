@@ -152,12 +152,12 @@ def _of_lost(name: str, part: str, exercise: str, reference: Draws, contender: D
     """What a lost bias is allowed besides: what the weight beside it is, whose gradient sums the same terms. What is
     rounded in those (in all the layers behind, in softmax's own pass back) shows in no response of an exact zero. Where
     inputs are small the weight's gradient is small beside these terms; what they are rounded by is what the reference
-    has in the zero's place, and float32 rounds COARSER times as much."""
+    has in the zero's place, in the loudest of its draws, and float32 rounds COARSER times as much."""
     if name not in known.lost:
         return 0.0
     siblings = max((_compare("", f"{part}/{other}", exercise, reference, contender, 0.0, 1.0).allowed
                     for other in known.siblings(name) - known.faint), default=0.0)
-    rounded = size(reference[0][exercise][f"{part}/{name}"])
+    rounded = max(size(each[exercise][f"{part}/{name}"]) for each in reference)
     is_zero = rounded <= ZERO * known.floor(name, reference[0][exercise], part)[1]
     return max(siblings, CAP * COARSER * rounded if is_zero else 0.0)
 
