@@ -27,7 +27,8 @@ MODELS = """# Models
 Made by `make docs` from the zoo. Parameters are the trainable values; MACs the multiply-accumulates of one sample's
 inference (convolution, linear and attention products) at the input named, which `--input` changes; the batch is what a
 race takes unless `--batch` says otherwise. A framework has a model natively if it has every layer of its own; where
-layers are lowered (made of several operations), [layers](layers.md) says which and why.
+layers are lowered (made of several operations), [layers](layers.md) says which and why. All train with plain SGD with
+momentum or Adam: what sources add (weight decay, RMSProp, schedules, clipped gradients) is left out.
 """
 LAYERS = """# Layers
 

@@ -218,7 +218,7 @@ def counts(text: str) -> Counts:
         from radon.visitors import ComplexityVisitor
     except ImportError as error:
         raise UsageError("counting a script takes radon, which is not installed for this Python",
-                         "pip install 'photofinish[counts]'") from error
+                         "pip install radon") from error
     imported = {each.asname or each.name.partition(".")[0] for node in ast.walk(ast.parse(text))
                 if isinstance(node, (ast.Import, ast.ImportFrom)) for each in node.names}
     called = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]

@@ -143,7 +143,7 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         import submitit
     except ImportError as error:
         raise UsageError("jobs of Slurm take submitit, which is not installed for this Python",
-                         "pip install 'photofinish[slurm]'") from error
+                         "pip install submitit") from error
     executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
     minutes = math.ceil(round(60 * hours, 6))  # 0 would be no limit, or the end at once
     executor.update_parameters(name="photofinish", timeout_min=minutes, nodes=nodes, tasks_per_node=1)
@@ -167,7 +167,7 @@ def _to_ray(words: Sequence[str], folder: Path, cpus: int | None) -> Job:
         import ray
     except ImportError as error:
         raise UsageError("jobs of Ray take ray, which is not installed for this Python",
-                         "pip install 'photofinish[ray]'") from error
+                         "pip install ray") from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
     most = max(node["Resources"].get("CPU", 0) for node in ray.nodes())

@@ -334,6 +334,14 @@ def test_what_a_program_has_seen_of_a_claim_is_kept(command: Command) -> None:
     assert command("claims", "C7", "--json").out == checked
 
 
+def test_a_claim_that_lacks_a_package_keeps_no_other_from_being_seen(command: Command,
+                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "radon.raw", None)
+    run = command("claims", "C24", "C7", "--check", "--json")
+    assert {each["id"]: each["judgement"] for each in json.loads(run.out)} == {"C24": "NOT YET RUN", "C7": "MIXED"}
+    assert run.code == 2 and "radon, which is not installed" in run.err
+
+
 def test_claims_say_that_their_races_were_run_at_another_scale(command: Command, tmp_path: Path) -> None:
     """And that there is no such store."""
     planned = next(each for each in study.find("asu-2023", "small").races if each.group == "inference on a CPU")

@@ -173,7 +173,7 @@ def test_a_library_that_is_missing_is_named_with_its_cure(tmp_path: Path, monkey
     (tmp_path / "w.safetensors").write_bytes(b"")
     with pytest.raises(UsageError, match="safetensors, which is not installed") as told:
         weights.read(tmp_path / "w.safetensors", RESNET, GRAPH)
-    assert told.value.hint == "pip install 'photofinish[weights]'"
+    assert told.value.hint == "pip install safetensors"
 
 
 @pytest.fixture
@@ -346,6 +346,17 @@ def test_a_picture_is_resized_cropped_and_normalised() -> None:
     assert cropped[:, 1:-1, 1:-1].max() == 0
     with pytest.raises(UsageError, match="prepared as RGB"):
         images.prepared(pillow.fromarray(framed), Spec("CHW", (1, 48, 48)), Preparation())
+
+
+def test_a_picture_is_resized_as_its_source_resizes_it() -> None:
+    """A cubic overshoots beside an edge, where a line does not."""
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    edge = pillow.fromarray(np.repeat(np.uint8([[50] * 8 + [200] * 8]), 16, axis=0))
+    spec = Spec("CHW", (1, 48, 48))
+    linear, cubic = (images.prepared(edge, spec, Preparation(1.0, (0.0,), (1.0,), "L", resample))
+                     for resample in ("bilinear", "bicubic"))
+    assert (round(255 * linear.min()), round(255 * linear.max())) == (50, 200)
+    assert cubic.min() < linear.min() and cubic.max() > linear.max()
 
 
 def test_the_last_batch_is_filled_up(tmp_path: Path) -> None:

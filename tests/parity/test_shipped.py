@@ -68,6 +68,19 @@ def twin(framework: str, build: str, model: str, graph: Graph, mode: str = "") -
     return load(framework)(setup)
 
 
+@pytest.mark.parametrize("model", [each for each in models.all_models() if not each.endswith("_keras")
+                                   and "torchvision" in models.find(each).names])
+def test_pictures_are_prepared_as_torchvision_prepares_them(model: str) -> None:
+    graph = models.find("resnet18").graph((3, 32, 32))
+    twin("torch", "torchvision:resnet18", "resnet18", graph)  # skips where it is not installed, declares its operators
+    torchvision = importlib.import_module("torchvision")
+    theirs = torchvision.models.get_model_weights(model).IMAGENET1K_V1.transforms()
+    ours, spec = models.find(model).preparation, models.find(model).inputs[0][1]
+    assert (ours.mean, ours.deviation, ours.resample) == (
+        tuple(theirs.mean), tuple(theirs.std), theirs.interpolation.value)
+    assert theirs.crop_size == [spec.size("H")] and round(spec.size("H") / ours.crop) == theirs.resize_size[0]
+
+
 def outputs(contestant: Contestant, batch: Arrays) -> Arrays:
     return contestant.read(contestant.infer(contestant.feed(batch)))
 

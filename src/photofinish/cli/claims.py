@@ -54,13 +54,19 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     if scale:  # known to none of them, it is told whatever is asked
         find(next(each.study for each in claims.ledger() if each.study), scale)
     kept = study_run.open_store(store, only_read=not check)
+    lacking: list[UsageError] = []
     for each in asked if check else ():
         if each.test in programs.OBSERVERS:
             click.echo(f"{each.id}: looking", err=True)
-            kept.keep_observations(programs.key(each), programs.observe(each))
+            try:
+                kept.keep_observations(programs.key(each), programs.observe(each))
+            except UsageError as error:
+                lacking.append(error)  # told once the others have been seen
     found = [claims.judge(each, races(each.study), kept.observations(programs.key(each))) for each in asked]
     found = [claims.pointed(each, elsewhere(each.claim.study)) if each.word == "NOT YET RUN" else each
              for each in found]
     raced = {result.race.id: result for each in asked for row in races(each.study) for result in row.results}
     present.documents([report.document(found, list(raced.values()))], chosen, full=bool(ids),
                       as_json=lambda: json.dumps(report.as_json(found), indent=2, ensure_ascii=False))
+    if lacking:
+        raise lacking[0]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from photofinish.errors import UsageError
-from photofinish.files.weights import INSTALL
 from photofinish.layers import Spec
 from photofinish.models import Preparation
 
@@ -71,7 +70,7 @@ def load(path: Path, spec: Spec, preparation: Preparation) -> np.ndarray:
             pixels = _from_file(path)
         return prepared(pixels, spec, preparation)
     except ModuleNotFoundError as error:
-        raise UsageError("reading pictures needs Pillow, which is not installed", INSTALL) from error
+        raise UsageError("reading pictures needs Pillow, which is not installed", "pip install pillow") from error
     except UsageError:
         raise
     except Exception as error:  # each library has its own for a broken file
@@ -92,7 +91,8 @@ def prepared(picture: "Pixels", spec: Spec, preparation: Preparation) -> np.ndar
     size = max(width, round(scale * picture.width)), max(height, round(scale * picture.height))
     left, top = round((size[0] - width) / 2), round((size[1] - height) / 2)
     picture = picture.convert("L" if preparation.channels == "L" else "RGB")
-    picture = picture.resize(size, Image.Resampling.BILINEAR).crop((left, top, left + width, top + height))
+    picture = picture.resize(size, Image.Resampling[preparation.resample.upper()])
+    picture = picture.crop((left, top, left + width, top + height))
     pixels = np.asarray(picture, np.float32).reshape(height, width, -1) / np.float32(255)
     pixels = pixels[:, :, ::-1] if preparation.channels == "BGR" else pixels
     normal = (pixels - np.asarray(preparation.mean, np.float32)) / np.asarray(preparation.deviation, np.float32)

@@ -24,7 +24,6 @@ from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Recurrent
 from photofinish.models import Model, Names
 from photofinish.weights import Arrays
 
-INSTALL = "pip install 'photofinish[weights]'"
 OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
 FLOATS = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}  # as safetensors calls them
 ALIKE = 0.5  # how like a name must be to be called the nearest
@@ -204,7 +203,8 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
         return reader(path)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
-        raise UsageError(f"{path.suffix} files need {package}, which is not installed", INSTALL) from error
+        raise UsageError(f"{path.suffix} files need {package}, which is not installed",
+                         f"pip install {package}") from error
     except Exception as error:  # each library has its own for a broken file
         raise UsageError(f"cannot read weights from {path.name}: {error}",
                          f"it is cut short, or no {path.suffix} file of arrays: write it again") from error

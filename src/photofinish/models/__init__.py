@@ -30,17 +30,23 @@ class Preparation:
     less `mean` and over `deviation`.
 
     `crop` is the side of the crop over the shorter one of the resized picture; `channels` is "RGB", "BGR" or "L" (a
-    grey one). The default is torchvision's for ImageNet.
+    grey one); `resample` is "bilinear" or "bicubic". The default is torchvision's for ImageNet.
     """
 
     crop: float = 0.875
     mean: Tuple[float, ...] = (0.485, 0.456, 0.406)
     deviation: Tuple[float, ...] = (0.229, 0.224, 0.225)
     channels: str = "RGB"
+    resample: str = "bilinear"
 
 
 CAFFE = Preparation(mean=(103.939 / 255, 116.779 / 255, 123.68 / 255), deviation=(1 / 255,) * 3, channels="BGR")
 MINUS_ONE_TO_ONE = Preparation(mean=(0.5,) * 3, deviation=(0.5,) * 3)
+
+
+def timm_inception(crop: float) -> Preparation:
+    """What timm's configurations say of the networks that come from TensorFlow."""
+    return replace(MINUS_ONE_TO_ONE, crop=crop, resample="bicubic")
 
 
 @dataclass(frozen=True)

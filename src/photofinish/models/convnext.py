@@ -34,7 +34,8 @@ def layer(x: Tensor, drop: float) -> Tensor:
 
 @models.model("convnext_tiny", source="arXiv 2201.03545",
        optimizer=Adam(8e-6),  # the paper's 4e-3 for 4096 images, scaled to a batch of 8
-       reduced={"blocks": (1, 2), "width": 16, "shape": (3, 32, 32)})
+       reduced={"blocks": (1, 2), "width": 16, "shape": (3, 32, 32)},
+       preparation=models.Preparation(224 / 236))
 def convnext(image: Tensor, classes: int, blocks: Tuple[int, ...] = (3, 3, 9, 3), width: int = 96,
              drop: float = 0.1) -> Tensor:
     """`blocks` per stage; the width doubles and the image halves from stage to stage."""

@@ -1,11 +1,11 @@
 """Dual Path Networks: Chen et al. 2017 (arXiv 1707.01629). Each block adds one part of its channels to what comes in,
 as a residual network, and concatenates the rest, as a DenseNet.
 
-dpn68, dpn92 and dpn107 are timm's; those called cadene are Cadene's, the same network but for its end. timm ends in
-an ELU, averages the image and classifies. Cadene ends in a ReLU and, when it evaluates, averages windows of 7x7,
-classifies each (a 1x1 convolution) and takes the mean of the average and the largest: at 224 there is one window and
-the same work, at 299 there are 4x4 of them and 15 times the classifier more. Its training takes the mean of the image;
-here training does as evaluation, which is the same at 224.
+dpn68, dpn92 and dpn107 are timm's; those called cadene are Cadene's, the same network but for its end. timm averages
+the image and classifies (behind a ReLU, as timm 1.0.31 builds it: the ELU that its source asks for has no effect).
+Cadene, when it evaluates, averages windows of 7x7, classifies each (a 1x1 convolution) and takes the mean of the
+average and the largest: at 224 there is one window and the same work, at 299 there are 4x4 of them and 15 times the
+classifier more. Its training takes the mean of the image; here training does as evaluation, which is the same at 224.
 """
 
 from typing import Any, Tuple
@@ -19,7 +19,6 @@ from photofinish.vocabulary import (
     block,
     concat,
     conv,
-    elu,
     flatten,
     global_average_pool,
     linear,
@@ -74,6 +73,8 @@ def classified_by_window(x: Tensor, classes: int) -> Tensor:
 FACTS: Any = {
     "source": "arXiv 1707.01629",
     "optimizer": SGD(learning_rate=2e-3),  # the paper's square root of 0.1 for 40 times 32 images, for a batch of 8
+    "preparation": models.Preparation(mean=(124 / 255, 117 / 255, 104 / 255), deviation=(1 / (0.0167 * 255),) * 3,
+                                      resample="bicubic"),
 }
 SMALL = {"blocks": (3, 4, 12, 3), "growth": (16, 32, 32, 64), "stem": 10, "stem_kernel": 3, "width": 128, "wide": 64}
 DPN92 = {"blocks": (3, 4, 20, 3), "growth": (16, 32, 24, 128)}
@@ -100,7 +101,5 @@ def dpn(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: Tuple[int,
             for _ in range(count - 1):
                 added, dense = dual_path(added, dense, *sizes)
             x = concat(added, dense)
-    x = batch_norm(x, EPSILON)
-    if windows:
-        return classified_by_window(relu(x), classes)
-    return linear(global_average_pool(elu(x)), classes)
+    x = relu(batch_norm(x, EPSILON))
+    return classified_by_window(x, classes) if windows else linear(global_average_pool(x), classes)

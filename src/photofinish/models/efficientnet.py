@@ -1,4 +1,5 @@
-"""EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision and timm build it.
+"""EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision builds it. timm's have
+the same parameters and work, drop nothing and keep PyTorch's constants of BatchNorm.
 
 keras.applications' have the same parameters and work but pad an even image only below and on the right where they
 stride, and normalise the pixels inside the model.
@@ -35,15 +36,15 @@ STAGES = (  # B0, table 1: expansion, kernel, stride of the first block, channel
 )
 
 tensorflow_norm = partial(batch_norm, epsilon=1e-3, momentum=0.99)  # the constants of the original code
-SCALES: Dict[str, Dict[str, Any]] = {  # torchvision's: image size, then arguments; B5 to B7 keep the original constants
-    "b0": {"size": 224, "width": 1.0, "depth": 1.0, "drop": 0.2},
-    "b1": {"size": 240, "width": 1.0, "depth": 1.1, "drop": 0.2},
-    "b2": {"size": 288, "width": 1.1, "depth": 1.2, "drop": 0.3},
-    "b3": {"size": 300, "width": 1.2, "depth": 1.4, "drop": 0.3},
-    "b4": {"size": 380, "width": 1.4, "depth": 1.8, "drop": 0.4},
-    "b5": {"size": 456, "width": 1.6, "depth": 2.2, "drop": 0.4, "norm": tensorflow_norm},
-    "b6": {"size": 528, "width": 1.8, "depth": 2.6, "drop": 0.5, "norm": tensorflow_norm},
-    "b7": {"size": 600, "width": 2.0, "depth": 3.1, "drop": 0.5, "norm": tensorflow_norm},
+SCALES: Dict[str, Dict[str, Any]] = {  # torchvision's: image sizes, arguments; B5 to B7 keep the original constants
+    "b0": {"resized": 256, "size": 224, "width": 1.0, "depth": 1.0, "drop": 0.2},
+    "b1": {"resized": 256, "size": 240, "width": 1.0, "depth": 1.1, "drop": 0.2},
+    "b2": {"resized": 288, "size": 288, "width": 1.1, "depth": 1.2, "drop": 0.3},
+    "b3": {"resized": 320, "size": 300, "width": 1.2, "depth": 1.4, "drop": 0.3},
+    "b4": {"resized": 384, "size": 380, "width": 1.4, "depth": 1.8, "drop": 0.4},
+    "b5": {"resized": 456, "size": 456, "width": 1.6, "depth": 2.2, "drop": 0.4, "norm": tensorflow_norm},
+    "b6": {"resized": 528, "size": 528, "width": 1.8, "depth": 2.6, "drop": 0.5, "norm": tensorflow_norm},
+    "b7": {"resized": 600, "size": 600, "width": 2.0, "depth": 3.1, "drop": 0.5, "norm": tensorflow_norm},
 }
 
 
@@ -97,8 +98,9 @@ TORCHVISION: models.Names = (
 for _name, _scale in SCALES.items():
     models.model(
         "efficientnet_" + _name, inputs=models.image(3, _scale["size"], _scale["size"]), source="arXiv 1905.11946",
-        optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 for 4096 images, scaled to a batch of 8
+        optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 of RMSProp for 4096 images, scaled to 8
         names={"torchvision": TORCHVISION},
-        arguments={key: value for key, value in _scale.items() if key != "size"},
+        arguments={key: value for key, value in _scale.items() if key not in ("resized", "size")},
+        preparation=models.Preparation(_scale["size"] / _scale["resized"], resample="bicubic"),
         reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),
                  "stages": ((1, 3, 1, 8, 2), (6, 3, 2, 8, 2), (6, 5, 2, 16, 2))})(efficientnet)

@@ -1,8 +1,8 @@
 """GoogLeNet (Inception v1): Szegedy et al. 2014, "Going Deeper with Convolutions" (arXiv 1409.4842), as torchvision.
 
 Torchvision's differs from the paper's: every convolution is normalised, there is no local response normalisation, and
-the branch drawn with 5x5 convolutions has 3x3 ones (its issue 906). The auxiliary heads are left out, as torchvision
-leaves them out of its trained network.
+the branch drawn with 5x5 convolutions has 3x3 ones (its issue 906), and 0.2 are dropped where the paper drops 0.4. The
+auxiliary heads are left out, as torchvision leaves them out of its trained network.
 """
 
 from typing import Tuple
@@ -49,7 +49,8 @@ def inception(x: Tensor, branches: Branches) -> Tensor:
 
 @models.model(source="arXiv 1409.4842",
        optimizer=SGD(learning_rate=2.5e-3),  # Caffe's 0.01 for 32 images, scaled to a batch of 8; the paper names none
-       reduced={"stages": (((4, 4, 8, 4, 4, 4),),) * 3, "stem": 8, "shape": (3, 57, 57)})
+       reduced={"stages": (((4, 4, 8, 4, 4, 4),),) * 3, "stem": 8, "shape": (3, 57, 57)},
+       preparation=models.MINUS_ONE_TO_ONE)
 def googlenet(image: Tensor, classes: int, stages: Tuple[Tuple[Branches, ...], ...] = STAGES,
               stem: int = 64) -> Tensor:
     """Before the last stage the max-pool is 2x2, as in torchvision; in the paper every one is 3x3."""

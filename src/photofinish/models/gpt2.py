@@ -2,7 +2,8 @@
 
 gpt2_small is the network of 124 million parameters: normalised before each sublayer (pre-norm), one product for query,
 key and value, GELU by tanh, the output tied to the words' table. Dropout is on the sum of embeddings and on each
-sublayer's result, as in the source; attention probabilities, which the source drops too, are not dropped.
+sublayer's result, as in GPT (Radford et al. 2018) and transformers; attention probabilities, which those drop too, are
+not dropped.
 
 gpt2_small runs over whole sequences; gpt2_small_decode is a step of its generation, token by token with a cache.
 """
@@ -29,7 +30,7 @@ from photofinish.vocabulary import (
 
 POSITIONS = 1024
 DROP = 0.1
-GAIN = 0.02  # of all weights in the source; here of the tables
+GAIN = 0.02  # of all weights in the source but the positions' (0.01); here of both tables
 
 Cache = Tuple[Tensor, Tensor]  # keys and values "TC" of the positions so far, of one layer
 

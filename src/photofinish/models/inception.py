@@ -33,7 +33,7 @@ Convolution = Callable[..., Tensor]
 Stem = Tuple[Optional[Tuple[int, int, int, int]], ...]  # convolutions (channels, kernel, stride, padding) or max-pools
 STEM: Stem = ((32, 3, 2, 0), (32, 3, 1, 0), (64, 3, 1, 1), None, (80, 1, 1, 0), (192, 3, 1, 0), None)
 HALVING: Any = {"stride": 2, "padding": 0}  # how every Inception halves the image
-AUXILIARY_WEIGHT = 0.4  # of the auxiliary loss: torchvision's training script
+AUXILIARY_WEIGHT = 0.4  # of the auxiliary loss: PyTorch's tutorial on fine-tuning, TF-slim
 
 
 def scaled(channels: int, width: float) -> int:
@@ -140,7 +140,8 @@ def auxiliary_head(x: Tensor, classes: int, convolution: Convolution) -> None:
 FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1512.00567",
-    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 for 32 images, scaled to a batch of 8
+    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 of RMSProp for 32 images, scaled to a batch of 8
+    "preparation": models.MINUS_ONE_TO_ONE,  # torchvision's trained network undoes its own and comes to this
 }
 SMALL: Any = {  # without C, whose layers D has too
     "layers": ((32, 3, 1, 0),), "pools": (32,), "narrow": (), "last": 1, "width": 0.02}

@@ -84,13 +84,14 @@ def inception_c(x: Tensor, factor: float, convolution: Convolution) -> Tensor:
 FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1602.07261",
-    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045, for Inception v3's 32 images, scaled to 8
+    "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 of RMSProp for v3's 32 images, scaled to 8
     "reduced": {"layers": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 13, 13)},
 }
 
 
-@models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras}, **FACTS)
-@models.model("inception_resnet_v2", **FACTS)
+@models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras},
+              preparation=models.MINUS_ONE_TO_ONE, **FACTS)
+@models.model("inception_resnet_v2", preparation=models.timm_inception(0.8975), **FACTS)
 def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
                         layers: Stem = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),
                         width: float = 1.0) -> Tensor:

@@ -43,7 +43,7 @@ def separable(x: Tensor, channels: int, stride: int) -> Tensor:
 
 
 @models.model(source="arXiv 1704.04861",
-       optimizer=SGD(learning_rate=4e-3),  # the V2 paper's: this one names no rate
+       optimizer=SGD(learning_rate=4e-3),  # the V2 paper's, of RMSProp: this one names no rate
        reduced={"stages": ((8, 1, 1), (16, 2, 2)), "stem": 8, "shape": (3, 32, 32)})
 def mobilenet_v1(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int], ...] = V1_STAGES,
                  stem: int = 32) -> Tensor:
@@ -94,7 +94,7 @@ V2_KERAS: models.Names = (
     ("linear1", "predictions"))
 V2_FACTS: Any = {
     "source": "arXiv 1801.04381",
-    "optimizer": SGD(learning_rate=4e-3),  # the paper's 0.045 for 96 images, scaled to a batch of 8
+    "optimizer": SGD(learning_rate=4e-3),  # the paper's 0.045 of RMSProp for 96 images, scaled to 8
     "reduced": {"stages": ((1, 8, 1, 1), (6, 12, 2, 2), (6, 16, 1, 1)), "stem": 8, "head": 32, "shape": (3, 32, 32)},
 }
 norm_keras = partial(batch_norm, epsilon=1e-3, momentum=0.999, running_variance="population")

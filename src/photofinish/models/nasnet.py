@@ -148,11 +148,13 @@ LARGE: Any = {
     "optimizer": SGD(learning_rate=7.5e-3),  # TF-slim's 0.015 for 16 images, scaled to a batch of 8
     # with the reduction between stages, and an image of odd and even size where it is at 331
     "reduced": dict(SMALL, stages=2, shape=(3, 27, 27)),
+    "preparation": models.timm_inception(0.911),
 }
 MOBILE: Any = {
     "source": "arXiv 1707.07012",
     "optimizer": SGD(learning_rate=1e-2),  # TF-slim's 0.04 for 32 images, scaled to a batch of 8
     "reduced": dict(SMALL, shape=(3, 31, 31)),  # the image is of odd and even size where it is at 224
+    "preparation": models.MINUS_ONE_TO_ONE,
 }
 SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
 

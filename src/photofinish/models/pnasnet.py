@@ -66,6 +66,7 @@ FACTS: Any = {
     "source": "arXiv 1712.00559",
     "optimizer": SGD(learning_rate=7.5e-3),  # as NASNet-A-Large: TF-slim's 0.015 for 16 images, scaled to a batch of 8
     "reduced": dict(SMALL, stages=2, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
+    "preparation": models.timm_inception(0.911),
 }
 
 

@@ -1,7 +1,7 @@
 """RegNet: Radosavovic et al. 2020, "Designing Network Design Spaces" (arXiv 2003.13678): residual networks of grouped
 convolutions whose widths four numbers settle; Y has gates of squeeze and excitation, X has none.
 
-The four numbers of each size are the paper's (its model zoo, tables 8 and 9), the network torchvision's of that name.
+The four numbers of each size are the paper's (figures 15 and 16), the network torchvision's of that name.
 """
 
 import itertools

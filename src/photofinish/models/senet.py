@@ -2,9 +2,9 @@
 channel by channel, by a gate that sees all of them.
 
 se_resnet50 is timm's seresnet50, whose blocks stride on the 3x3 convolution; se_resnet50_v1 is Cadene's se_resnet50
-(timm's legacy_seresnet50), which strides on the first 1x1. se_resnext50 is timm's seresnext50_32x4d; Cadene's counts
-the same, but pools after the stem without padding, from the first pixel on. senet154 is Cadene's, the network of the
-authors' ILSVRC 2017 entry.
+(timm's legacy_seresnet50 but for its dropout of 0.2), which strides on the first 1x1. se_resnext50 is timm's
+seresnext50_32x4d; Cadene's counts the same, but pools after the stem without padding, from the first pixel on. senet154
+is Cadene's, the network of the authors' ILSVRC 2017 entry.
 """
 
 from typing import Any, Callable, Tuple

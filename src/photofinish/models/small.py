@@ -37,8 +37,8 @@ def lenet5(image: Tensor, classes: int, widths: Tuple[int, int] = (6, 16),
     """LeNet-5 as it is taught: each map of the second convolution sees all of the first (in the paper a table says
     which), pools are plain means (there with a factor and a bias), and the head is linear (there radial).
 
-    The paper's tanh and 32 pixels are kept; 28-pixel digits are padded to them. Another network is often called so:
-    Caffe's, with 20 and 50 maps and 500 hidden ReLUs.
+    The paper's 32 pixels are kept, and a plain tanh (there 1.7159 tanh(2x/3), after the pools too); 28-pixel digits are
+    padded to them. Another network is often called so: Caffe's, with 20 and 50 maps and 500 hidden ReLUs.
     """
     x = tanh(conv(image, widths[0], 5, padding=0, bias=True))
     x = average_pool(x, 2)

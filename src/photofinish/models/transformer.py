@@ -2,8 +2,10 @@
 
 As the paper has it: the sum is normalised after each sublayer (post-norm, no final normalisation), positions are
 sines, words are scaled by the root of the width, and one table of 37,000 pieces serves both languages and the output.
-Padding (id 0) is masked in the source and does not count in the loss. Dropout is on the words and on each sublayer's
-result, as in the paper; tensor2tensor drops attention probabilities and hidden units too.
+The projections of attention have biases, as PyTorch's; the paper's are plain matrices. What is masked in the source
+takes no part, and the target's id 0 (padding) does not count in the loss; synthetic masks, ids and labels are drawn
+apart. Dropout is on the words and on each sublayer's result, as in the paper; tensor2tensor drops attention
+probabilities and hidden units too. Tokens are the source's positions; NVIDIA counts source and target without padding.
 """
 
 from typing import Any, Optional

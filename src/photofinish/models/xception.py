@@ -34,7 +34,8 @@ def residual(x: Tensor, widths: Tuple[int, ...], stride: int = 1, activate: bool
 
 @models.model(inputs=models.image(3, 299, 299), source="arXiv 1610.02357",
        optimizer=SGD(learning_rate=4e-3),  # the paper's 0.045 for a batch it does not state, taken for 96 images
-       reduced={"stem": (8, 8), "entry": (12, 16), "middle": 1, "exits": (24, 24, 32), "shape": (3, 39, 39)})
+       reduced={"stem": (8, 8), "entry": (12, 16), "middle": 1, "exits": (24, 24, 32), "shape": (3, 39, 39)},
+       preparation=models.timm_inception(0.8975))
 def xception(image: Tensor, classes: int, stem: Tuple[int, int] = (32, 64), entry: Tuple[int, ...] = (128, 256, 728),
              middle: int = 8, exits: Tuple[int, int, int] = (1024, 1536, 2048)) -> Tensor:
     """Figure 5: the entry flow, `middle` times the middle flow, and the exit flow."""

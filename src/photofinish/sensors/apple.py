@@ -37,7 +37,7 @@ def find(device: str) -> Sensor | Absent:
     try:
         library: Any = importlib.import_module("zeus_apple_silicon")
     except ImportError:
-        return Absent("zeus-apple-silicon is not installed", "pip install 'photofinish[energy]'")
+        return Absent("zeus-apple-silicon is not installed", "pip install zeus-apple-silicon")
     try:
         return Soc(library.AppleEnergyMonitor())
     except RuntimeError as error:

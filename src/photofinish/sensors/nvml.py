@@ -53,7 +53,7 @@ def find(device: str) -> Sensor | Absent:
     try:
         nvml: Any = importlib.import_module("pynvml")
     except ImportError:
-        return Absent("nvidia-ml-py is not installed", "pip install 'photofinish[energy]'")
+        return Absent("nvidia-ml-py is not installed", "pip install nvidia-ml-py")
     try:
         nvml.nvmlInit()
         number = int(device.partition(":")[2] or 0)
