@@ -38,14 +38,14 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     tasks = (task,) if isinstance(task, str) else tuple(task)
     check_tasks(tasks)
     for pair in found:  # all of them before the first is raced: its check would be lost
-        _insist(pair, tasks, device, Choice.of(pair.beside(environments), make_environments), listener)
+        _insist(pair, tasks, device, Choice.of((*environments, *pair.places), make_environments), listener)
     for number, pair in enumerate(found):
         try:
             if listener is not None:
                 listener(Progress("plan", f"{pair.candidate} against {pair.told}", done=number, total=len(found)))
             results = api.race(
                 model, (pair.baseline, pair.candidate), tasks, launches=launches, margin=max_slowdown, device=device,
-                environments=pair.beside(environments), make_environments=make_environments, listener=listener,
+                environments=(*environments, *pair.places), make_environments=make_environments, listener=listener,
                 **asked)
         except KeyboardInterrupt:
             raise Stopped(gate) from None

@@ -324,6 +324,21 @@ def test_the_users_environment_serves_the_version_it_has(tmp_path: Path) -> None
     assert isinstance(found, Environment) and found.origin == choice.GIVEN
     wrong = resolve(Contender("beta", "graph", version="1.18"), Choice.of([f"beta@1.18={tmp_path}"]))
     assert isinstance(wrong, Missing) and "has Beta 1.17.0, not 1.18" in wrong.reason
+    named = resolve(Contender("beta", "graph", version="1.18"), Choice.of([f"beta@1.18:graph={tmp_path}"]))
+    assert named == wrong  # and not made somewhere else
+
+
+def test_every_entry_of_a_contender_runs_in_the_users_environment_unless_one_is_named(tmp_path: Path) -> None:
+    python(tmp_path / "bin" / "python", "3.9.1")
+    installed(tmp_path / "lib", numpy="1.17.0")
+    first, second = Contender("beta", "graph"), Contender("beta", "graph", copy=2)
+
+    def places(given: str) -> list[bool]:
+        choice = Choice.of([f"{given}={tmp_path}"])
+        return [getattr(resolve(each, choice), "origin", "") == "given" for each in (first, second)]
+    assert places("beta:graph") == [True, True]  # a placebo race is one of the same environment
+    assert places("beta:graph#1") == [True, False]
+    assert places("beta:graph#2") == [False, True]
 
 
 @pytest.mark.parametrize(("packages", "said", "cure"), [

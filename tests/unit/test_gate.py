@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import factories
-from photofinish.environments import Choice
+from photofinish import environments
+from photofinish.environments import Choice, Missing
 from photofinish.errors import UsageError
 from photofinish.gate import commits
-from photofinish.gate.baseline import Pair, pairs
+from photofinish.gate.baseline import pairs
 from photofinish.stats import regression
 from photofinish.stats.regression import OPEN, SLOWER, WITHIN
 from photofinish.store import Store
+from photofinish.values import Contender
 from stats_races import World
 
 LIMIT, LAUNCHES = 0.03, 10
@@ -71,10 +73,17 @@ def test_a_candidate_keeps_its_own_environment_beside_a_baseline_in_another(tmp_
     for each in (new, old):
         (each / "bin").mkdir(parents=True)
         (each / "bin" / "python").touch(0o755)
-    pair = Pair(name, name, (f"{name}={old}",))
-    given = Choice.of(pair.beside([f"{name}={new}", f"jax={new}"])).given
-    assert given == {name: old / "bin/python", f"{name}#2": new / "bin/python", "jax": new / "bin/python"}
-    assert Pair("torch@2.8.0:eager", name).beside([f"{name}={new}"]) == (f"{name}={new}",)
+    (pair,), _ = pairs(str(old), [name], Choice(make=False))
+    assert pair.told == f"{name} in {old}"
+
+    def places(*given: str) -> list[str]:
+        """Where the two run: none of these interpreters starts, and the message says which was tried."""
+        choice = Choice.of((*given, *pair.places), make=False)
+        found = [environments.resolve(each, choice) for each in (Contender.parse(name), Contender.parse(f"{name}#2"))]
+        return [each.reason if isinstance(each, Missing) else "elsewhere" for each in found]
+    was, now = (f"{each}/bin/python does not start as a CPython 3" for each in (old, new))
+    assert places()[0] == was != places()[1]
+    assert places(f"{name}={new}") == places(f"torch={new}") == [was, now]
 
 
 def test_a_model_of_a_commit_is_that_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from ctypes.util import find_library
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -244,12 +244,16 @@ def at_hand(framework: str, choice: Choice) -> list[str]:
 
 def _given(contender: Contender, choice: Choice) -> Environment | Missing | None:
     """The user's own environment for it, None if they named none. The one named for a framework serves every version
-    that it has, the one named for a version that version alone, the one named for a contender nobody else."""
+    that it has, the one named for a version that version alone, the one named for a contender all entries of it, or the
+    one that is numbered ("torch:eager#1") and nobody else."""
     framework = headers.frameworks()[contender.framework]
     name = spelled(framework.name, contender.version)
-    python = choice.given.get(contender.name) or choice.given.get(name) or choice.given.get(framework.name)
-    if python is None:
+    plain = replace(contender, copy=1).name
+    asked = next((each for each in (f"{plain}#{contender.copy}", plain, name, framework.name) if each in choice.given),
+                 None)
+    if asked is None:
         return None
+    python = choice.given[asked]
     if framework.language != "python":
         return Missing(f"a worker of {framework.title} finds its packages in an environment made for it",
                        f"leave --env {name} out")
@@ -268,7 +272,7 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
     version = next((packages[each] for each in names if each in packages), "unknown")
     if _is(version, contender.version):
         return Environment(python, framework, version, GIVEN, found.version, packages)
-    if name not in choice.given:
+    if asked == framework.name != name:
         return None
     return Missing(f"{python} has {framework.title} {version}, not {contender.version}",
                    f"name another with --env {name}=PATH")
@@ -353,7 +357,7 @@ def whose(name: str) -> str:
     modes = framework.modes_of(contender.version)
     if contender.mode and contender.mode not in modes:
         raise unknown(f"mode of {framework.name}", contender.mode, modes)
-    return contender.name
+    return f"{contender.name}#1" if contender.copy == 1 and "#" in name else contender.name
 
 
 def _python_at(name: str, path: Path) -> Path:

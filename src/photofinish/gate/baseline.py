@@ -18,7 +18,7 @@ FORMS = ("write a version (2.12.1), a contender (torch@2.12.1:eager), a virtual 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two contenders to race, and where the first runs if that has to be said ("torch:eager=/path/to/venv")."""
+    """Two contenders to race, and where the first runs if that has to be said ("torch:eager#1=/path/to/venv")."""
 
     baseline: str
     candidate: str
@@ -27,15 +27,7 @@ class Pair:
     @property
     def told(self) -> str:
         """The baseline, and where it runs if it has the candidate's name."""
-        return " in ".join((self.baseline, *(each.removeprefix(f"{self.baseline}=") for each in self.places)))
-
-    def beside(self, environments: Sequence[str]) -> tuple[str, ...]:
-        """The places with those that the user named: where both have one name it is the candidate's that is meant
-        there, who races as the second of that name."""
-        name = f"{self.candidate}="
-        own = [f"{self.candidate}#2={each.removeprefix(name)}" if self.places and each.startswith(name) else each
-               for each in environments]
-        return (*own, *self.places)
+        return " in ".join((self.baseline, *(each.removeprefix(f"{self.baseline}#1=") for each in self.places)))
 
 
 def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "cpu") -> tuple[list[Pair], list[Skip]]:
@@ -48,7 +40,7 @@ def pairs(text: str, contenders: Sequence[str], choice: Choice, device: str = "c
         wanted = [_plain(each) for each in environments.expand(*contenders, device=device)]
         return _stored(Store(kept, only_read=True), wanted, choice)
     if kept.exists():
-        return _each(text, contenders, device, lambda each: Pair(each.name, each.name, (f"{each.name}={kept}",))), []
+        return _each(text, contenders, device, lambda each: Pair(each.name, each.name, (f"{each.name}#1={kept}",))), []
     if "/" in text.partition("[")[0]:  # no contender, and no version
         raise UsageError(f"--baseline {text}: there is no such folder", FORMS)
     if _VERSION.fullmatch(text):
