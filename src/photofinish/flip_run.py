@@ -159,7 +159,11 @@ class _Search:
             _say(self.listener, f"trying {told}")
             self.places[told] = place
             change = Change(line.kind, told, self.flips.slower, self.flips.faster, amount / values[start][1])
-            found[at] = look(change, self.race([change.slower, change.faster], *place), looks(len(values), start))
+            try:
+                race = self.race([change.slower, change.faster], *place)
+                found[at] = look(change, race, looks(len(values), start))
+            except UsageError as error:  # processes that cannot share such a batch, an image too small
+                found[at] = Look(change, "", None, error.message)
             self.flips = replace(self.flips, looks=(*self.flips.looks, found[at]))
         for short, beyond in brackets(start, {i: each.reversed for i, each in found.items()}):
             answer = Answer(found[beyond], None if short == start else values[short][0])

@@ -10,10 +10,11 @@ from photofinish.environments import Choice, expand
 from photofinish.errors import Stopped, UsageError
 from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
-from photofinish.runner.arrange import check_tasks, find_entries, left_out, named
+from photofinish.runner.arrange import check_shares, check_tasks, find_entries, left_out, make_case, named
+from photofinish.runner.largest import fixed_batch
 from photofinish.stats import regression
 from photofinish.stats.standings import failure_of, no_certificate
-from photofinish.values import Progress, Race, Result
+from photofinish.values import Case, Progress, Race, Result
 
 LAUNCHES = 10  # fresh processes of either side: fixed beforehand, so that the result is looked at once
 
@@ -37,8 +38,9 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     gate = Gate(baseline, max_slowdown, skipped=tuple(skipped))
     tasks = (task,) if isinstance(task, str) else tuple(task)
     check_tasks(tasks)
+    cases = _cases(model, tasks, device, **asked)
     for pair in found:  # all of them before the first is raced: its check would be lost
-        _insist(pair, tasks, device, Choice.of((*environments, *pair.places), make_environments), listener)
+        _insist(pair, cases, device, Choice.of((*environments, *pair.places), make_environments), listener)
     for number, pair in enumerate(found):
         try:
             if listener is not None:
@@ -54,12 +56,24 @@ def run(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = 
     return gate
 
 
-def _insist(pair: Pair, tasks: Sequence[str], device: str, choice: Choice,
+def _cases(model: str, tasks: Sequence[str], device: str, *, batch: int | str | None = None,
+           shape: tuple[int, ...] | None = None, classes: int | None = None, optimizer: str = "",
+           regime: str = "matched", threads: int | None = None, memory_limit: int | None = None,
+           **_: Any) -> list[Case]:
+    """What will be raced, a case for each task. Raises UsageError."""
+    size = fixed_batch(batch, memory_limit, device)
+    case = make_case(model, size, shape, classes, optimizer, regime, device, threads)[1]
+    return [replace(case, task=each) for each in tasks]
+
+
+def _insist(pair: Pair, cases: Sequence[Case], device: str, choice: Choice,
             listener: Callable[[Progress], None] | None) -> None:
-    """Raises UsageError if one of the two cannot run here, in environments made now, or lacks one of the tasks."""
-    both = (pair.baseline, pair.candidate)
+    """Raises UsageError if one of the two cannot run here, in environments made now, or lacks one of the tasks, or its
+    processes cannot share the batch."""
+    both, tasks = (pair.baseline, pair.candidate), [each.task for each in cases]
     left_out(tasks, named(both, device, choice))
-    find_entries(both, device, choice, listener, tasks)
+    entries, _ = find_entries(both, device, choice, listener, tasks)
+    check_shares(entries, cases)
 
 
 def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline: str, limit: float, *,

@@ -180,6 +180,13 @@ def gpus() -> list[dict[str, Any]]:
             for row in rows if len(row) == 3]
 
 
+@cache
+def hardware(device: str) -> str:
+    """What computes on that device: the processor, and the GPUs where it is not the device itself."""
+    beside = [] if device == "cpu" else [f"{each['name']} {each['memory']}" for each in gpus()]
+    return " + ".join((processor(), *beside))
+
+
 def lacks(device: str, root: Path = Path("/")) -> str:
     """Why nothing can run on that device here, as far as can be told without a framework; "" if nothing speaks against
     it. A container may have a GPU and no nvidia-smi."""

@@ -592,7 +592,7 @@ def test_durations_are_read_kindly(text: str, seconds: float) -> None:
     assert options.Duration().convert(text, None, None) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "m", "5x", "-3", "0", "5m later", "1d"])
+@pytest.mark.parametrize("text", ["", "m", "5x", "-3", "0", "5m later", "1d", "1h30"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 90s, 5m or 1h30m"):
         options.Duration().convert(text, None, None)

@@ -54,7 +54,7 @@ def test_a_candidate_that_cannot_be_compared_neither_passes_nor_fails(store: Pat
 
 @pytest.mark.parametrize(("last", "said"), [
     ("fake:steady[threads=99]", "99 threads"), ("fake:forward", "inference only"),
-    ("fake@9.9", "9.9 is not installed")])
+    ("fake@9.9", "9.9 is not installed"), ("fake:steady+mean[3]", "cannot share a batch of 8")])
 def test_who_cannot_race_is_told_before_the_first_does(store: Path, monkeypatch: pytest.MonkeyPatch, last: str,
                                                        said: str) -> None:
     """What had been checked by then would be lost."""
@@ -104,7 +104,7 @@ def test_every_form_of_a_baseline() -> None:
     assert pairs("1.2.3", steady, Choice()) == ([Pair("fake@1.2.3:steady", "fake:steady")], [])
     assert pairs("fake@1.2.3", (), Choice()) == ([Pair("fake@1.2.3:steady", "fake:steady")], [])
     ((pair,), _) = pairs(sys.prefix, steady, Choice())
-    assert pair == Pair("fake:steady", "fake:steady", (f"fake:steady={sys.prefix}",))
+    assert pair == Pair("fake:steady", "fake:steady", (f"fake:steady#1={sys.prefix}",))
     assert pair.told == f"fake:steady in {sys.prefix}"
     for copy in ("fake:steady", "fake:steady#2"):
         with pytest.raises(UsageError, match="itself"):

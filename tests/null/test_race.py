@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from photofinish import api
-from photofinish.runner.launch import balanced_order
+from photofinish.runner.entry import Entry
+from photofinish.runner.launch import LaunchRun, balanced_order
 from photofinish.runner.watchdog import MARK
 from photofinish.store import Store
 from photofinish.values import Progress, Result, Verdict
@@ -231,6 +232,22 @@ def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) ->
     result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
     assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
     assert survivors(tmp_path) == []
+
+
+def test_who_crashes_in_training_is_still_raced_in_inference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the next launch on; it is out of the race it crashed in, and the other has nothing against it."""
+    warm = LaunchRun._warm
+
+    def killed(self: LaunchRun, entry: Entry, task: str) -> None:
+        if (self.number, entry.name, task) == (1, SLOW, "train"):
+            os.kill(self.workers[SLOW].pid, signal.SIGKILL)  # type: ignore[attr-defined]
+        warm(self, entry, task)
+    monkeypatch.setattr(LaunchRun, "_warm", killed)
+    train, infer = api.race(MODEL, [FAST, SLOW], ["train", "infer"], launches=3, seed=1, store=tmp_path, batch=8,
+                            certify=False)
+    assert [each.phase for each in train.race.failures] == ["warm_up:train"] and infer.race.failures == ()
+    assert {each.contender for each in train.race.blocks} == {FAST}
+    assert {each.launch for each in infer.race.blocks if each.contender == SLOW} == {2, 3}
 
 
 def test_who_says_nothing_for_longer_than_the_time_out_is_out(command: Callable[..., Any], tmp_path: Path) -> None:

@@ -125,6 +125,12 @@ def energetic(power: float = 0.0, joules: dict[str, float] | None = None) -> lis
     return races
 
 
+def test_a_counter_that_stood_still_says_nothing_of_power() -> None:
+    still = energetic(joules=dict.fromkeys(NETWORKS, 0.0))
+    found = judge(claim("same-power-of-networks", contenders=list(PAIR)), still)
+    assert found.word not in ("CONFIRMED", "REFUTED")
+
+
 @pytest.mark.parametrize(("power", "word"), [(0.0, "CONFIRMED"), (0.1, "REFUTED")])
 def test_power_over_networks(power: float, word: str) -> None:
     asked = claim("same-power-of-networks", contenders=list(PAIR))

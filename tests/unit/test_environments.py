@@ -386,6 +386,8 @@ def test_who_has_no_home_is_told_what_to_say_and_needs_none_otherwise(
     for told in (cache.root, lambda: Choice.of(["alpha=~nobody/venv"])):
         with pytest.raises(UsageError, match="home folder"):
             told()
+    here = [resolve(contender, Choice(make=make)) for contender in environments.expand("all") for make in (True, False)]
+    assert here and cache.everything() == []  # none was made, and nothing has to be
     monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path))
     assert cache.root() == tmp_path / "environments"
 

@@ -221,6 +221,9 @@ def test_what_a_framework_lists_is_tried_of_it() -> None:
     tried = [told for told, _ in variations(torch, [], "train", "cpu")]
     assert tried == ["layout=channels_last", "mode=compile", "allocator=default"]
     assert [told for told, _ in variations(torch, ["threads=2", "onednn=off"], "train", "cpu")] == ["threads=2"]
+    alone, shared = expand("torch:eager,torch:eager+ddp[2]")
+    assert "threads=1" in [told for told, _ in variations(alone, [], "train", "cpu")]
+    assert "threads=1" not in [told for told, _ in variations(shared, [], "train", "cpu")]
 
 
 def test_every_contender_has_the_factors_that_it_knows() -> None:

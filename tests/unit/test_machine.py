@@ -124,6 +124,17 @@ def test_gpus_are_listed_as_nvidia_smi_tells_them(tmp_path: Path, monkeypatch: p
     assert machine.gpus() == []
 
 
+def test_a_gpu_is_part_of_what_computes_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {}
+    for name in ("H100", "H200"):
+        monkeypatch.setattr(machine, "gpus", lambda name=name: [{"name": name, "memory": 2**36, "driver": "1"}])
+        machine.hardware.cache_clear()
+        told[name] = machine.hardware("cuda:0")
+        assert machine.hardware("cpu") == machine.processor()
+    machine.hardware.cache_clear()
+    assert told["H100"] != told["H200"] and all(each.startswith(machine.processor()) for each in told.values())
+
+
 @pytest.mark.parametrize(("device", "there", "lacking"), [
     ("cuda:1", "", "no NVIDIA GPU here"), ("cuda", "dev/nvidia0", ""), ("cuda", "dev/nvidiactl", "no NVIDIA GPU here"),
     ("tpu", "", "no TPU here"), ("tpu", "dev/accel0", ""), ("tpu", "dev/vfio/0", ""), ("cpu", "", ""),

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -402,6 +403,13 @@ def test_what_cannot_be_read_is_not_complete(uv: Installer, told: str) -> None:
     folder.mkdir(parents=True)
     (folder / ".complete").write_text(told)
     assert cache.read(folder) is None and cache.hold(folder) is None
+
+
+def test_who_used_an_environment_that_was_deleted_does_not_wait_for_itself(uv: Installer) -> None:
+    folder = made("alpha", 100, time.time())
+    assert cache.hold(folder) is not None and folder in cache._held
+    shutil.rmtree(folder)
+    assert cache.hold(folder) is None and folder not in cache._held
 
 
 @pytest.mark.parametrize("limit", ["20", "20 GiB", "much"])

@@ -289,6 +289,16 @@ def test_what_another_process_has_raced_meanwhile_is_not_raced_again(
     assert len(raced) == 1 and len(Store(tmp_path).settled()) == len(races)
 
 
+def test_who_could_not_race_does_not_undo_what_another_process_raced(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    kept.settle("first", reason="no room")
+    kept.settle("first", session="of the other")
+    kept.settle("first", reason="no room")
+    kept.settle("second", reason="no room")
+    kept.settle("second", reason="no package")
+    assert kept.settled() == {"first": ("of the other", ""), "second": ("", "no package")}
+
+
 def test_an_environment_that_is_none_is_no_reason_of_a_race(tmp_path: Path, races: list[Settled]) -> None:
     with pytest.raises(UsageError, match="there is no Python"):
         study_run.run(study(races), store=tmp_path, environments=["torch=/nowhere"])

@@ -10,6 +10,7 @@ from photofinish.errors import UsageError
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import (
     check_counts,
+    check_run,
     check_tasks,
     link_of,
     make_case,
@@ -64,6 +65,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     tasks = (task,) if isinstance(task, str) else tuple(task)
     check_tasks(tasks)
     check_counts(launches=launches, epochs=epochs, seeds=seeds)
+    check_run(seed, budget)
     source = training_source(data, model, shape, classes) if tasks[0] in WHOLE else None
     if source is not None:
         shape, classes = shape or source.shape, classes or source.classes
@@ -117,6 +119,7 @@ def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = No
     Raises UsageError (wrong use) and Interrupted (Ctrl-C; carries the results so far).
     """
     check_counts(queries=queries, launches=launches)
+    check_run(seed, budget)
     load = make_load(rate, clients, latency, share, confidence, queries, launches)
     graph, case, chosen = make_case(model, batch, shape, classes, "", regime, device, threads)
     given = own_weights(weights, model, graph)

@@ -10,7 +10,7 @@ from photofinish.errors import UsageError
 from photofinish.files import images
 from photofinish.runner.again import proof
 from photofinish.runner.allocator import AS_IT_LIKES
-from photofinish.runner.arrange import make_case, one_of, own_weights
+from photofinish.runner.arrange import check_run, make_case, one_of, own_weights
 from photofinish.runner.course import Course
 from photofinish.runner.entry import Entry
 from photofinish.runner.largest import Search, fixed_batch, limit_of
@@ -50,6 +50,7 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
     Certificates earned before under the same conditions are taken from the store, unless `recertify`.
     Raises UsageError.
     """
+    check_run(seed)
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
     given = own_weights(weights, model, graph)
     certificates: list[Certificate] = []

@@ -15,6 +15,7 @@ from photofinish.outcome import LinkSweep, Outcome, Sweep
 from photofinish.runner.arrange import (
     check_counts,
     check_links,
+    check_run,
     check_shares,
     link_of,
     make_case,
@@ -56,6 +57,7 @@ def sweep(model: str, contenders: Sequence[str] = (), task: str = "infer", *,
     """
     one_of("task of a sweep", task, TASKS)
     check_counts(launches=launches)
+    check_run(seed, budget)
     joined, others = ([found for each in some if (found := link_of(each))] for some in (links, predict))
     if others and not joined:
         raise UsageError("what is predicted are steps over links", "write --links 100mbit,200mbit,1gbit, too")
@@ -92,6 +94,7 @@ def side_by_side(models: Mapping[str, str], contenders: Sequence[str], task: str
     """
     one_of("task of models side by side", task, TASKS)
     check_counts(launches=launches)
+    check_run(seed, budget)
     if not models:
         raise UsageError("no model is named", 'write {"what it is called": "MODEL"}, two of them to compare')
     parts = {name: Part(*make_case(model, batch, shape, classes, optimizer, regime, device, threads), None)

@@ -58,7 +58,8 @@ def _same_power_of_networks(claim: Claim, races: Sequence[Settled]) -> Judgement
         case = result.race.case
         for name in claim.asks["contenders"]:
             logs = [math.log(sum(each.joules.values()) / each.seconds) for each in result.race.energies
-                    if (each.contender, each.task) == (name, case.task)]
+                    if (each.contender, each.task) == (name, case.task)
+                    and sum(each.joules.values()) > 0 and each.seconds > 0]  # a counter may stand still
             if len(logs) > 1:
                 watts.setdefault((case.device, name, case.batch), {})[case.model] = np.array(logs)
     largest = {setting: list(each.values()) for setting, each in watts.items() if len(each) > 1

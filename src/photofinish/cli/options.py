@@ -22,6 +22,9 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
 
 
+SEED = click.IntRange(0, 2**31 - 1)  # as runner.arrange has it
+
+
 class Duration(click.ParamType[float]):
     """Seconds, from "90", "90s", "5m", "1h30m" or "50ms"."""
 
@@ -34,7 +37,8 @@ class Duration(click.ParamType[float]):
         text = value.replace(" ", "").lower()
         spans = _SPAN.findall(text)
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in spans)
-        if not spans or "".join(number + unit for number, unit in spans) != text:
+        unclear = len(spans) > 1 and not spans[-1][1]  # 1h30 would be 30 s to one and 30 min to the other
+        if not spans or unclear or "".join(number + unit for number, unit in spans) != text:
             self.fail(f"{value!r} is not a duration: {self.how}", param, ctx)
         if seconds <= 0:
             self.fail(f"{value!r} is no time at all: {self.how}", param, ctx)
@@ -219,7 +223,7 @@ margin = click.option("--margin", type=Share(), default="2%", show_default=True,
 memory = click.option("--memory", type=Size(), metavar="SIZE",
                       help="What the contenders of a launch may hold together, such as 8GiB; a larger field races in "
                            "groups that share an anchor. Default: half of the machine's.")
-seed = click.option("--seed", type=int, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
+seed = click.option("--seed", type=SEED, metavar="N", help="Draw orders and data from this seed. Default: a new one.")
 certify = click.option("--no-certify", "certify", flag_value=False, default=True,
                        help="Skip the proof that all compute the same. The race is then NOT COMPARABLE.")
 energy = click.option("--no-energy", "energy", flag_value=False, default=True,

@@ -94,8 +94,12 @@ def complete(made: Made) -> None:
 
 
 def everything() -> list[Made]:
-    """The complete environments, the last used first."""
-    found = [read(folder) for folder in root().glob("*-*")]
+    """The complete environments, the last used first; none where nobody knows a folder for them."""
+    try:
+        folders = list(root().glob("*-*"))
+    except UsageError:
+        return []
+    found = [read(folder) for folder in folders]
     return sorted((each for each in found if each is not None), key=lambda each: each.used, reverse=True)
 
 
@@ -103,6 +107,7 @@ def hold(folder: Path) -> Made | None:
     """The environment in a folder, which nobody can remove now until this process ends; None if it is not there, or
     is being made or removed at the moment."""
     if read(folder) is None:
+        release(folder)  # somebody deleted what this process used: it must not wait for itself to make it again
         return None
     if folder not in _held:
         lock = _lock(folder, fcntl.LOCK_SH)

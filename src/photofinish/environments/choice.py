@@ -92,7 +92,7 @@ def resolve(contender: Contender, choice: Choice | None = None) -> Environment |
     found = look(contender, choice or Choice())
     if not isinstance(found, Order):
         return found
-    there = cache.read(found.folder)
+    there = _found(found)
     return own(contender) if there is None else _made(there, found.framework)
 
 
@@ -108,8 +108,16 @@ def obtain(contender: Contender, choice: Choice, listener: Listener) -> Environm
 def foresee(contender: Contender, choice: Choice) -> Environment | Missing | Order:
     """What `obtain` will do, as far as can be told before anything is made."""
     found = look(contender, choice)
-    forbidden = isinstance(found, Order) and not choice.make and cache.read(found.folder) is None
+    forbidden = isinstance(found, Order) and not choice.make and _found(found) is None
     return own(contender) if forbidden else found
+
+
+def _found(order: Order) -> cache.Made | None:
+    """The environment if it has been made; nowhere is there one, where nobody knows a folder for it."""
+    try:
+        return cache.read(order.folder)
+    except UsageError:
+        return None
 
 
 def have(order: Order, listener: Listener) -> cache.Made | Missing:

@@ -111,7 +111,7 @@ def _bounded(result: Result, turn: Turn) -> Turn:
     """The turn with the interval of its crossing point, where the two lines have one."""
     for each in job_lines.break_evens(result.race, cold=True):
         if (each.ahead, each.against, each.contender) == ("from", turn.before.name, turn.after.name):
-            return Turn(turn.steps, turn.before, turn.after, each.low, each.high)
+            return Turn(each.steps or turn.steps, turn.before, turn.after, each.low, each.high)
     return turn
 
 

@@ -1,5 +1,6 @@
 """From what a user asks for to a course: contenders with interpreters, the case, the scratch folder."""
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from photofinish.weights import Arrays
 
 EPOCHS = {"epoch": 5, "fit": 10}  # of a training, unless somebody says otherwise
 RACES = TASKS + WHOLE
+SEEDS = 2**31  # NumPy takes 2**32, and numbers are added to them
 LEARNERS = {"CHW": ("classification", "images"), "T": ("language modelling", "words")}  # by the axes of their input
 
 
@@ -305,6 +307,14 @@ def check_counts(**counts: int | None) -> None:
     for name, count in counts.items():
         if count is not None and count < 1:
             raise UsageError(f"{name}={count}: it counts from 1", "leave it out to have the usual")
+
+
+def check_run(seed: int | None, budget: float | None = None) -> None:
+    """Raises UsageError for a seed from which not everybody can draw, and for a budget that is no time."""
+    if seed is not None and not 0 <= seed < SEEDS:
+        raise UsageError(f"seed={seed}: a seed is a number from 0 to {SEEDS - 1}", "leave it out to have a new one")
+    if budget is not None and not 0 < budget < math.inf:
+        raise UsageError(f"budget={budget}: the launches take some seconds, and not for ever", "say budget=300.0")
 
 
 def one_of(what: str, value: str, choices: Sequence[str]) -> None:

@@ -38,7 +38,7 @@ class Idleness:
 
     def _done(self) -> tuple[float, int, bool]:
         """Seconds of processors, bytes on the links that are theirs alone, and whether one waits for a disk."""
-        found = [pid for mark in self.marks for pid in carriers(mark)]
+        found = carriers(*self.marks)
         states = [fields for pid in found if (fields := system.state_of(pid))]
         ticks = sum(sum(map(int, fields[11:15])) for fields in states)  # user and system, and their buried children's
         return ticks / system.TICKS, sum(map(sent, found)), any(fields[0] == "D" for fields in states)

@@ -153,5 +153,5 @@ class Search:
         of = replace(entry.contender, copy=1)
         told = [course.graph.digest, adapter_digest(of.framework, course.graph, of.mode, of.options), of.name,
                 entry.home.record(), to_json(replace(course.case, batch=0, model="", task=task)), self.size, RESIZED,
-                GIVE_BACK, machine.processor()]
+                GIVE_BACK, machine.hardware(course.case.device)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

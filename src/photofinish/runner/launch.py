@@ -216,11 +216,14 @@ class LaunchRun:
             if alive is not None:
                 alive.stop()
         except WorkerFailed as error:
-            self._failed(entry, error, f"{phase}:{task}" if task else phase)
+            self._failed(entry, error, phase, task)
 
-    def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
-        """Records it as the contender's result, which ends its race."""
-        self.course.failed(entry, error, self.number, phase)
+    def _failed(self, entry: Entry, error: WorkerFailed, phase: str, task: str) -> None:
+        """Records it as the contender's result, which ends its race; in that of another task it is there again from
+        the next launch on."""
+        others = any(self.course.runs(entry, each) for each in self.course.tasks if each != task)
+        self.course.failed(entry, error, self.number, f"{phase}:{task}" if task else phase,
+                           task if others else "")
         self._end(entry.name)
 
     def _end(self, name: str) -> None:

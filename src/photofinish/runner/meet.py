@@ -16,6 +16,7 @@ from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.optimizers import Optimizer
 from photofinish.runner.arrange import (
+    SEEDS,
     check_links,
     check_shares,
     find_entries,
@@ -69,7 +70,7 @@ class Meet:
                                                             "see: photofinish list contenders")
         skipped = {each: tuple({skip.contender: skip for skip in absent + skips}.values())
                    for each, skips in lacking.items()}
-        return cls(kept, entries, skipped, margin, secrets.randbelow(2**31) if seed is None else seed,
+        return cls(kept, entries, skipped, margin, secrets.randbelow(SEEDS) if seed is None else seed,
                    command or "photofinish " + shlex.join(sys.argv[1:]),
                    time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2), listener or (lambda progress: None), timeout,
                    least)

@@ -143,7 +143,7 @@ class Notary:
                          adapter_digest(of.framework, graph, of.mode, of.options, entry.home.version, of.strategy),
                          rules_digest(),
                          of.name,
-                         machine.processor(), case.device, case.precision, case.regime, str(case.threads),
+                         machine.hardware(case.device), case.device, case.precision, case.regime, str(case.threads),
                          str(self.draws), str(sorted(facts.items())), *self.weights, *rounding,
                          *divided, *([] if trains or entry.forward_only else ["forward only"])])
 

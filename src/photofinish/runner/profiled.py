@@ -46,11 +46,11 @@ class ProfiledLaunch(LaunchRun):
     def _runs(self, entry: Entry, task: str) -> bool:
         return super()._runs(entry, task) and (entry.name, self.part) not in self.broken
 
-    def _failed(self, entry: Entry, error: WorkerFailed, phase: str) -> None:
+    def _failed(self, entry: Entry, error: WorkerFailed, phase: str, task: str) -> None:
         """A layer that fails alone costs the contender that layer, a profiler that fails its profile, and neither the
         race. A worker in another language may have no profile to give."""
         if not self.part:
-            super()._failed(entry, error, phase)
+            super()._failed(entry, error, phase, task)
             return
         self.broken.add((entry.name, self.part))
         if self.part != PROFILE or error.kind != "unsupported":

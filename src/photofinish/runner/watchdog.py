@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -29,30 +29,32 @@ def mark_of(name: str) -> str:
 
 def children(parent: int | None = None) -> list[int]:
     """The living workers of this process, or of another that may be gone, and whatever they started."""
-    return [pid for pid in _with_environment(f"{MARK}={parent or os.getpid()}-".encode()) if not _zombie(pid)]
+    return [pid for pid, mark in _marked() if mark.startswith(f"{parent or os.getpid()}-") and not _zombie(pid)]
 
 
-def carriers(mark: str) -> list[int]:
-    """Process ids whose environment carries the mark (none where /proc is missing)."""
-    return _with_environment(f"{MARK}={mark}\0".encode())
+def carriers(*marks: str) -> list[int]:
+    """Process ids whose environment carries one of the marks."""
+    wanted = set(marks)
+    return [pid for pid, mark in _marked() if mark in wanted]
 
 
-def _with_environment(needle: bytes) -> list[int]:
-    found = []
+def _marked() -> Iterator[tuple[int, str]]:
+    """The processes whose environment carries a mark, and which (none where /proc is missing)."""
+    sign = f"{MARK}=".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if needle in (entry / "environ").read_bytes() + b"\0":
-                found.append(int(entry.name))
+            variables = (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue  # gone meanwhile, or another user's
-    return found
+        yield from ((int(entry.name), each[len(sign):].decode(errors="replace")) for each in variables
+                    if each.startswith(sign))
 
 
 def kill_carriers(marks: Iterable[str], patience: float = 5.0) -> None:
     """SIGKILL to every process with one of the marks, again until none is left."""
-    deadline = time.monotonic() + patience
+    wanted, deadline = list(marks), time.monotonic() + patience
     while True:
-        alive = [pid for mark in marks for pid in carriers(mark) if pid != os.getpid() and not _zombie(pid)]
+        alive = [pid for pid in carriers(*wanted) if pid != os.getpid() and not _zombie(pid)]
         for pid in alive:
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -257,6 +257,9 @@ class Store:
         return {key: (session, reason) for key, session, reason in rows}
 
     def settle(self, key: str, session: str = "", reason: str = "") -> None:
-        """Marks a planned race as done: it was run in that session, or could not be."""
+        """Marks a planned race as done: it was run in that session, or could not be. One that was run stays so: another
+        process may have run what this one could not."""
         with self._connection() as connection:
-            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (key, session, reason))
+            connection.execute("INSERT INTO settled VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+                               "session = excluded.session, reason = excluded.reason "
+                               "WHERE excluded.session != '' OR settled.session = ''", (key, session, reason))

@@ -161,7 +161,7 @@ def link_of(value: Any) -> Link:
 
 
 def seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ValueError(f"seconds, not {value!r}")
     return float(value)
 
