@@ -33,7 +33,9 @@ from photofinish.render.document import (
     blocks_of,
 )
 from photofinish.render.quantities import about, duration, plain, ratio_with_interval, shares, write, write_column
+from photofinish.reports import accuracy
 from photofinish.reports.race import BRIEF, document
+from photofinish.values import Accuracy, Estimate
 
 DOCUMENTS: dict[str, Document] = {name: document(make()) for name, make in factories.SCENARIOS.items()}
 # Drawn in ink only once per kind of outcome: charts take a second each.
@@ -69,13 +71,23 @@ def sheet(*blocks: Block, series: tuple[str, ...] = ("a", "b")) -> Document:
     (-4000.0, "difference", "-1 h 7 min"), (-75.0, "difference", "-1 min 15 s"),
     (0.009999999, "duration", "10.0 ms"), (9.9999, "number", "10.0"),
     (1536.0 * 2**20, "bytes", "1.50 GiB"), (0.02, "percent", "2 %"), (0.0055, "percent", "0.55 %"),
-    (-0.00001, "percent", "0.00 %"), (-0.0004, "accuracy", "0.0 %"),
+    (-0.00001, "percent", "0.00 %"), (-0.0004, "accuracy", "0.0 %"), (0.352, "percent", "35 %"),
+    (0.999, "percent", "99.9 %"), (0.995, "percent", "99.5 %"), (0.975, "percent", "97.5 %"), (0.95, "percent", "95 %"),
+    (0.99996, "percent", "99.996 %"), (1 - 1e-16, "percent", "100 %"), (1.0, "percent", "100 %"),
+    (0.997, "accuracy", "99.7 %"), (0.9998, "accuracy", "99.98 %"), (1.0, "accuracy", "100.0 %"),
     (1.3, "ratio", "1.30\u00d7"), (1234567, "count", "1,234,567"), (1.25e-7, "scientific", "1.2e-07"),
     (True, "check", "passed"), (False, "check", "FAILED"), (None, "duration", "\u2013"),
     (float("nan"), "duration", "\u2013"), (float("inf"), "ratio", "\u2013"), ("words", "duration", "words"),
 ])
 def test_a_figure_is_written_by_its_hint(value: float, hint: str, written: str) -> None:
     assert write(value, hint) == written
+
+
+def test_accuracies_that_differ_read_unlike() -> None:
+    table = accuracy.table([Accuracy(name, 10_000, round(1e4 * share), Estimate(share, share - 0.01, share + 0.01),
+                                     {other: 40}) for name, other, share in (("a", "b", 0.7613), ("b", "a", 0.7573))])
+    written = write_column([row[2] for row in table.rows], table.columns[2].hint)
+    assert [each.split(" (")[0] for each in written] == ["76.1 %", "75.7 %"]
 
 
 def test_a_column_shares_its_unit_and_decimals() -> None:

@@ -87,8 +87,18 @@ def _speed(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    decimals = min(2, _decimals(100 * value, 2))
+    decimals = max(min(2, _decimals(100 * value, 2)), _short_of_all(value))
     return _fixed(100 * value, decimals).removesuffix(".0") + " %"
+
+
+def _accuracy(value: float) -> str:
+    return f"{_fixed(100 * value, max(1, _short_of_all(value)))} %"
+
+
+def _short_of_all(share: float) -> int:
+    """The decimals of a share just below all, which is never written as all: 97.5 %, 99.98 %."""
+    rest = round(100 - 100 * share, _MOST)  # 1 - 1e-16 is all
+    return max(1, _decimals(rest, 1)) if 0 < rest <= 10 else 0
 
 
 def _ratio(value: float) -> str:
@@ -114,7 +124,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "energy": _energy,
     "speed": _speed,
     "percent": _percent,
-    "accuracy": lambda value: f"{_fixed(100 * value, 1)} %",
+    "accuracy": _accuracy,
     "ratio": _ratio,
     "count": lambda value: f"{round(value):,}",
     "number": digits,

@@ -14,7 +14,7 @@ def table(found: Sequence[Accuracy]) -> Table:
     who guess alike on all of them, where not all do."""
     groups = _groups(found) if len(found) > 1 else []
     apart = groups if len(groups) > 1 else []
-    columns = (Column("Contender", "contender"), Column("Right", "count"), Column("Top-1, 95 % interval", "percent"),
+    columns = (Column("Contender", "contender"), Column("Right", "count"), Column("Top-1, 95 % interval", "accuracy"),
                *(Column(f"Unlike {name}", "count") for name in apart))
     rows = tuple((contender(each.contender), each.right, Interval(each.top1.value, each.top1.low, each.top1.high),
                   *(each.unlike.get(name) for name in apart)) for each in found)
