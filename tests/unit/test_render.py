@@ -167,6 +167,21 @@ def test_every_part_of_a_table_names_its_rows() -> None:
     assert max(map(len, lines)) <= 46
 
 
+def test_a_contender_that_does_not_tell_rows_apart_is_not_their_name() -> None:
+    rows = tuple(itertools.product(("alexnet", "vgg16"), (1, 8)))
+    faster = Span("torch:eager", "contender")
+    table = Table("answers", (Column("Model", "code"), Column("Batch", "count"), Column("Faster", "contender"),
+                              *(Column(title) for title in ("Ratio", "Published"))),
+                  tuple((model, batch, faster, "x" * 28, "y" * 28) for model, batch in rows))
+    lines = printed(sheet(table), 60).splitlines()
+    for model, batch in rows:
+        assert sum(line.split()[:2] == [model, str(batch)] for line in lines) == 2
+    ranks = Table("ranks", (Column("Place"), Column("Contender", "contender"), Column("Ratio"), Column("Published")),
+                  tuple(("first", Span(name, "contender"), "x" * 30, "y" * 30) for name in ("one", "two")))
+    text = printed(sheet(ranks), 60)
+    assert text.count("one") == text.count("two") == 2 and text.count("first") == 2
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_shows_all_in_any_width_without_colour(report: Document, width: int) -> None:
     for full in (False, True):

@@ -150,7 +150,7 @@ class _Painter:
             used = sum(widths[j] + 2 for j in parts[-1])
             if i not in keys and not set(parts[-1]) <= set(keys) and used + width + 2 > self.width:
                 parts.append(list(keys))
-            parts[-1].append(i)
+            parts[-1] += [i] if i not in parts[-1] else []
         return parts
 
     def _fitted(self, block: Table, widths: Sequence[int], chosen: Sequence[int]) -> list[int]:
@@ -181,15 +181,19 @@ class _Painter:
 
 
 def _keys(block: Table) -> list[int]:
-    """The columns that name a row: the contender or the pair of them, or else the first one, and as many after it as
-    tell the rows apart."""
+    """The columns that name a row: the contender or the pair of them where they stand first or tell the rows apart by
+    themselves, or else the first one; and as many after it as tell the rows apart."""
     hints = [column.hint for column in block.columns]
-    first = end = hints.index("contender") if "contender" in hints else 0
+    named = hints.index("contender") if "contender" in hints else 0
+    first = end = named if _apart(block, named, named + 1) else 0
     while hints[end:end + 1] == ["contender"]:
         end += 1
     ends = range(max(end, first + 1), len(hints))
-    apart = (end for end in ends if len({row[first:end] for row in block.rows}) == len(block.rows))
-    return list(range(first, next(apart, first + 1)))
+    return list(range(first, next((end for end in ends if _apart(block, first, end)), max(first, named) + 1)))
+
+
+def _apart(block: Table, first: int, end: int) -> bool:
+    return len({row[first:end] for row in block.rows}) == len(block.rows)
 
 
 def _heading(title: str) -> int:
