@@ -310,6 +310,18 @@ def test_long_names_lose_their_middle_in_charts() -> None:
     assert name not in drawn and "threads=16]" in drawn
 
 
+def test_names_that_would_lose_what_tells_them_apart_stay_whole_in_charts() -> None:
+    alike = tuple(f"framework:mode[layout=channels_last,kernels={each},optimizer=fused,threads=16]" for each in "ab")
+    rows = tuple(Series(name, (seconds,)) for name, seconds in zip(alike, (2.0, 3.0)))
+    bars = Chart("bars", "t", "s", rows, Axis("time", "duration"))
+    drawn = charts.svg(bars, dict.fromkeys(alike, "red"))
+    assert all(name in drawn for name in alike) and "5.00 s" not in drawn
+    ratios = Chart("intervals", "t", "s", rows, Axis("ratio", "ratio"))
+    for chart in (bars, ratios):
+        lines = sketches.sketch(chart, 80)
+        assert [lines[0], lines[2]] == list(alike) and len(lines) == 4 and max(map(len, lines)) <= 80
+
+
 # HTML
 
 class _Page(HTMLParser):

@@ -14,12 +14,13 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 
 from photofinish.render.document import Axis, Chart, Series
-from photofinish.render.quantities import DASH, drawable, duration, ratio_with_interval, shortened, write_column
+from photofinish.render.quantities import DASH, drawable, duration, labels, ratio_with_interval, write_column
 
 WIDTH = 880
 _ROW = 30
 _LONGEST = 36
 _LETTER = 8.2
+_NARROWEST = 240  # of a picture beside names, whatever their length
 _FEW = 12
 _PADDING = {"left": 4, "top": 6, "right": 14, "bottom": 4}
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -48,8 +49,10 @@ def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
 
 
 def _styled(chart: Chart, colours: Mapping[str, str]) -> altair.LayerChart:
-    series = tuple(replace(each, name=shortened(each.name, _LONGEST)) for each in drawable(chart))
-    drawn = _DRAWN[chart.kind](chart, series, {shortened(name, _LONGEST): colour for name, colour in colours.items()})
+    known = drawable(chart)
+    told = labels((each.name for each in known), _LONGEST)
+    series = tuple(replace(each, name=told[each.name]) for each in known)
+    drawn = _DRAWN[chart.kind](chart, series, {told.get(name, name): colour for name, colour in colours.items()})
     return drawn.configure(background="transparent", font=_FONT, aria=False, padding=_PADDING,
                            view=altair.ViewConfig(stroke="transparent")).configure_axis(
         labelColor="var(--quiet)", titleColor="var(--quiet)", titleFontWeight="normal", gridColor="var(--line)",
@@ -93,6 +96,10 @@ def _extent(names: Sequence[str]) -> float:
     return _LETTER * max(map(len, names))
 
 
+def _room(names: Sequence[str], beside: float) -> float:
+    return max(_NARROWEST, WIDTH - _extent(names) - beside)
+
+
 def _names_axis(names: Sequence[str], **extra: Any) -> altair.Y:
     room = _extent(names)
     axis = altair.Axis(title=None, ticks=False, domain=False, labelPadding=10, labelColor="var(--ink)",
@@ -106,7 +113,7 @@ def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, s
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     room = (high - low or 1.0) * 0.06
     names = [each.name for each in series]
-    width = WIDTH - _extent(names) - 150
+    width = _room(names, 150)
     scale = altair.Scale(zero=False, nice=False, domain=[min(low, *chart.marks) - room, max(high, *chart.marks) + room])
     x = altair.X("x:Q", scale=scale, axis=altair.Axis(title=chart.x.title, format=".2~f", tickCount=8))
     base = altair.Chart(_data(rows), width=width, height=_ROW * len(rows)).encode(
@@ -216,7 +223,7 @@ def _strip(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
                  axis=_value_axis(chart.x, values, title, count=8))
     offset = altair.YOffset("group:N", sort=groups)
     height = max(_ROW, 10 * len(groups) + 8) * len(set(names))
-    dots = altair.Chart(_data(rows), width=WIDTH - _extent(names) - 20, height=height).mark_circle(
+    dots = altair.Chart(_data(rows), width=_room(names, 20), height=height).mark_circle(
         size=16, opacity=0.45, clip=True).encode(
         x=x, y=_names_axis(names), yOffset=offset, color=_colour("name", names, colours))
     ticks = altair.Chart(_data(middles)).mark_tick(color="var(--ink)", thickness=2, height=9).encode(
@@ -233,12 +240,12 @@ def _bars(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) 
             for each in series]
     field, keys = ("group", groups) if len(groups) > 1 else ("name", names)
     x = altair.X("x:Q", axis=altair.Axis(title=title, tickCount=8), stack="zero")
-    base = altair.Chart(_data(rows), width=WIDTH - _extent(names) - 80, height=_ROW * len(names))
+    base = altair.Chart(_data(rows), width=_room(names, 80), height=_ROW * len(names))
     bars = base.mark_bar(size=17).encode(
         x=x, y=_names_axis(names), color=_colour(field, keys, colours), order="order:Q")
-    labels = [{"name": name, "x": total / size, "text": text}
-              for (name, total), text in zip(totals.items(), write_column(list(totals.values()), chart.x.hint))]
-    text = altair.Chart(_data(labels)).mark_text(align="left", dx=6, fontSize=12, color="var(--ink)").encode(
+    totalled = [{"name": name, "x": total / size, "text": text}
+                for (name, total), text in zip(totals.items(), write_column(list(totals.values()), chart.x.hint))]
+    text = altair.Chart(_data(totalled)).mark_text(align="left", dx=6, fontSize=12, color="var(--ink)").encode(
         x="x:Q", y=_names_axis(names), text="text:N")
     return altair.layer(bars, text)
 

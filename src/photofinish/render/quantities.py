@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -243,6 +244,13 @@ def shortened(name: str, longest: int) -> str:
     """A long name without its middle: contenders differ at their ends."""
     half = longest // 2
     return name if len(name) <= longest else f"{name[:longest - half - 1]}…{name[-half:]}"
+
+
+def labels(names: Iterable[str], longest: int) -> dict[str, str]:
+    """Each name as a chart has it: shortened, but whole where two would look alike."""
+    short = {name: shortened(name, longest) for name in names}
+    seen = Counter(short.values())
+    return {name: label if seen[label] == 1 else name for name, label in short.items()}
 
 
 def plain(text: Text) -> str:

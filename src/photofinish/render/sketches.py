@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from photofinish.render.document import Axis, Chart, Interval, Series
-from photofinish.render.quantities import drawable, shares, shortened, write, write_column
+from photofinish.render.quantities import drawable, labels, shares, write, write_column
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _FILLS = "█▓▒░▚═·:"
@@ -16,14 +16,22 @@ _NARROWEST = 16
 def sketch(chart: Chart, width: int = 80) -> list[str]:
     """The chart in lines of at most `width` characters; long names lose their middle."""
     series = drawable(chart)
-    return _SKETCHES[chart.kind](chart, series, width) if series else []
+    drawn = _SKETCHES[chart.kind](chart, series, width) if series else []
+    return [line for row in drawn for line in row.split("\n")]
 
 
-def _labels(names: Sequence[str], figures: Sequence[str], width: int) -> list[str]:
-    """Names as wide as the longest, or as what figures and the narrowest picture leave."""
+def _labels(names: Sequence[str], figures: Sequence[str], width: int) -> tuple[list[str], int]:
+    """Names as wide as the longest, or as what figures and the narrowest picture leave, and that width. Names that
+    would look alike there stand whole in lines of their own."""
     room = width - _NARROWEST - max(map(len, figures), default=0) - 4
     longest = min(max(map(len, names)), room)
-    return [shortened(name, longest).ljust(longest) for name in names]
+    told = labels(names, longest)
+    return ["\n".join((*_pieces(told[name], width), " " * longest)) if len(told[name]) > longest
+            else told[name].ljust(longest) for name in names], longest
+
+
+def _pieces(name: str, width: int) -> list[str]:
+    return [name[i:i + width] for i in range(0, len(name), width)]
 
 
 def _scale(low: float, high: float, width: int, log: bool = False) -> Callable[[float], int]:
@@ -36,12 +44,12 @@ def _scale(low: float, high: float, width: int, log: bool = False) -> Callable[[
 def _intervals(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     cells = [Interval(each.x[0], each.low[0], each.high[0]) if each.low else each.x[0] for each in series]
     figures = write_column(cells, chart.x.hint)
-    labels = _labels([each.name for each in series], figures, width)
-    room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
+    named, wide = _labels([each.name for each in series], figures, width)
+    room = max(_NARROWEST, width - wide - max(map(len, figures)) - 4)
     ends = [value for each in series for value in (*each.x, *each.low, *each.high, *chart.marks)]
     at = _scale(min(ends), max(ends), room)
     lines = []
-    for label, each, figure in zip(labels, series, figures):
+    for label, each, figure in zip(named, series, figures):
         row = [" "] * room
         for mark in chart.marks:
             row[at(mark)] = "┊"
@@ -58,10 +66,10 @@ def _bars(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     groups = list(dict.fromkeys(each.group for each in series))
     totals = [sum(each.x[0] for each in series if each.name == name) for name in names]
     figures = write_column(totals, chart.x.hint)
-    labels = _labels(names, figures, width)
-    room = max(_NARROWEST, width - len(labels[0]) - max(map(len, figures)) - 4)
+    named, wide = _labels(names, figures, width)
+    room = max(_NARROWEST, width - wide - max(map(len, figures)) - 4)
     lines = []
-    for name, label, total, figure in zip(names, labels, totals, figures):
+    for name, label, total, figure in zip(names, named, totals, figures):
         parts = [each for each in series if each.name == name]
         lengths = shares([each.x[0] for each in parts], max(1, round(room * total / (max(totals) or 1.0))))
         bar = "".join(_FILLS[groups.index(each.group) % len(_FILLS)] * length for each, length in zip(parts, lengths))
@@ -81,8 +89,8 @@ def _wrapped(words: list[str], width: int) -> list[str]:
 
 def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     ends = [f"{write(each.y[0], chart.y.hint)} → {write(each.y[-1], chart.y.hint)}" for each in series]
-    labels = _labels([each.name for each in series], ends, width)
-    room = max(_NARROWEST, min(48, width - len(labels[0]) - max(map(len, ends)) - 4))
+    named, wide = _labels([each.name for each in series], ends, width)
+    room = max(_NARROWEST, min(48, width - wide - max(map(len, ends)) - 4))
     longest = max(len(each.y) for each in series)
     room = min(room, longest * max(1, room // longest))  # each of few points as wide as the next
     values = [value for each in series for value in each.y if math.isfinite(value)]
@@ -90,7 +98,7 @@ def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     lines = []
     left, right = min(each.x[0] for each in series), max(each.x[-1] for each in series)
     at = _scale(left, right, room)
-    for label, each, end in zip(labels, series, ends):
+    for label, each, end in zip(named, series, ends):
         marks = [_LEVELS[level(value)] if math.isfinite(value) else "×" for value in each.y]  # noqa: RUF001
         count = max(1, room * len(marks) // longest)
         curve = "".join([marks[i * len(marks) // count] for i in range(count - 1)] + [marks[-1]])
@@ -98,7 +106,7 @@ def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
             places = dict(zip(map(at, each.x), marks))
             curve = "".join(places.get(i, " ") for i in range(room))
         lines.append(f"{label}  {curve.ljust(room)}  {end}")
-    lines.append(f"{' ' * len(labels[0])}  {_span(chart.x, left, right, room)}")
+    lines.append(f"{' ' * wide}  {_span(chart.x, left, right, room)}")
     return lines
 
 
@@ -106,19 +114,19 @@ def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     pooled: dict[str, list[float]] = {}
     for each in series:
         pooled.setdefault(each.name, []).extend(each.x)
-    labels = _labels(list(pooled), (), width)
-    room = max(_NARROWEST, min(60, width - len(labels[0]) - 2))
+    named, wide = _labels(list(pooled), (), width)
+    room = max(_NARROWEST, min(60, width - wide - 2))
     everything = [value for values in pooled.values() for value in values]
     low, high = min(everything), max(everything)
     at = _scale(low, high, room)
     lines = []
-    for label, values in zip(labels, pooled.values()):
+    for label, values in zip(named, pooled.values()):
         counts = [0] * room
         for value in values:
             counts[at(value)] += 1
         row = "".join(_LEVELS[round((len(_LEVELS) - 1) * count / max(counts))] if count else " " for count in counts)
         lines.append(f"{label}  {row}".rstrip())
-    return [*lines, f"{' ' * len(labels[0])}  {_span(chart.x, low, high, room)}"]
+    return [*lines, f"{' ' * wide}  {_span(chart.x, low, high, room)}"]
 
 
 def _span(axis: Axis, low: float, high: float, width: int) -> str:
