@@ -214,6 +214,18 @@ def test_a_table_too_wide_goes_on_below_with_its_rows_named() -> None:
     assert all(f"{1_000_000 + i:,}" in text for i in range(12))
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_names_are_folded_before_a_figure_or_a_word_is_broken(width: int) -> None:
+    def name(which: str) -> Span:
+        return Span(f"framework:mode[layout=channels_last,{which},threads=16]", "contender")
+    figures = Column("Time of b over a, 98 % interval", "ratio"), Column("a is")
+    table = Table("verdicts", (Column("a", "contender"), Column("b", "contender"), *figures),
+                  tuple((name("one"), name(which), Interval(1.2, 1.17, 1.26), "FASTER") for which in ("two", "three")))
+    text = printed(sheet(table), width)
+    assert text.count("(1.17\u20131.26)") == text.count("FASTER") == 2 and text.count("interval") == 1
+    assert max(map(len, text.splitlines())) <= width
+
+
 def test_brackets_are_text_not_markup_for_the_terminal() -> None:
     name = "torch:eager[layout=channels_last]"
     table = Table("t", (Column(name), Column("x")), ((name, "1"), (Span(name, "contender"), "2")))

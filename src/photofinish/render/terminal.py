@@ -21,6 +21,7 @@ from photofinish.render.document import (
     Cell,
     Chart,
     Code,
+    Column,
     Document,
     Facts,
     Fold,
@@ -41,6 +42,7 @@ _STYLES = {"strong": "bold", "code": "bold", "quiet": "dim", "good": "green", "b
 _TONES = {"good": "green", "open": "yellow", "bad": "red"}
 _WIDEST = 40  # of a column, before its words are wrapped
 _NARROWEST = 12  # of a column of words
+_NAMES = ("code", "contender")
 _WORDS = ("text", "code", "contender", "check")
 
 
@@ -139,7 +141,7 @@ class _Painter:
         parts: list[RenderableType] = []
         for chosen in self._parts(block, widths):
             parts += [Rich()] if parts else []
-            parts.append(self._grid(block, columns, self._fitted(block, widths, chosen), chosen))
+            parts.append(self._grid(block, columns, self._fitted(block, columns, widths, chosen), chosen))
         return Group(*parts, *([Rich(block.caption, style="dim")] if block.caption else []))
 
     def _parts(self, block: Table, widths: Sequence[int]) -> list[list[int]]:
@@ -153,13 +155,23 @@ class _Painter:
             parts[-1] += [i] if i not in parts[-1] else []
         return parts
 
-    def _fitted(self, block: Table, widths: Sequence[int], chosen: Sequence[int]) -> list[int]:
-        """Where names leave too little room for words, the words are wrapped and not the names."""
-        last = chosen[-1]
+    def _fitted(self, block: Table, columns: Sequence[Sequence[str]], widths: Sequence[int],
+                chosen: Sequence[int]) -> list[int]:
+        """Where names leave too little room for words, the words are wrapped and not the names; where that is not
+        enough, names are folded, and then what else is wrapped, but no figure or word is broken."""
+        fitted = list(widths)
         over = sum(widths[i] + 2 for i in chosen) - 2 - self.width
-        if over <= 0 or block.columns[last].hint != "text" or widths[last] - over < _NARROWEST:
-            return list(widths)
-        return [width - over if i == last else width for i, width in enumerate(widths)]
+        last = chosen[-1]
+        if over > 0 and block.columns[last].hint == "text" and widths[last] - over >= _NARROWEST:
+            fitted[last] -= over
+            return fitted
+        keys = _keys(block)
+        least = [_least(column, cells, i in keys) for i, (column, cells) in enumerate(zip(block.columns, columns))]
+        for group in ([i for i in chosen if i in keys], [i for i in chosen if i not in keys]):
+            while over > 0 and (wide := [i for i in group if fitted[i] > least[i]]):
+                fitted[max(wide, key=fitted.__getitem__)] -= 1
+                over -= 1
+        return fitted
 
     def _grid(self, block: Table, columns: Sequence[Sequence[str]], widths: Sequence[int],
               chosen: Sequence[int]) -> RenderableType:
@@ -194,6 +206,13 @@ def _keys(block: Table) -> list[int]:
 
 def _apart(block: Table, first: int, end: int) -> bool:
     return len({row[first:end] for row in block.rows}) == len(block.rows)
+
+
+def _least(column: Column, cells: Sequence[str], key: bool) -> int:
+    """The width below which a word or a figure would be broken; a name may be."""
+    name = column.hint in _NAMES or (key and column.hint in _WORDS)
+    longest = _NARROWEST if name else max(map(len, " ".join(cells).split()), default=1)
+    return max([longest, *map(len, column.title.split())])
 
 
 def _heading(title: str) -> int:
