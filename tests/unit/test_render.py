@@ -307,6 +307,19 @@ def test_charts_take_their_colours_from_the_page() -> None:
     assert "1.30 (1.20" in re.sub(r"\s+", " ", drawn)
 
 
+def ticks(drawn: str) -> list[str]:
+    """The labels along the first axis of a drawing, which its title follows."""
+    words = re.findall(r"<text[^>]*>([^<]*)<", drawn)
+    return words[:next(i for i, word in enumerate(words) if word.isalpha())]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.99, 1.01), (0.9995, 1.0004), (0.7, 1.4), (0.5, 30.0), (10.0, 900.0)])
+def test_no_two_ticks_of_an_axis_of_ratios_read_alike(low: float, high: float) -> None:
+    rows = (Series("a", (low,)), Series("b", (high,)))
+    drawn = charts.svg(Chart("intervals", "t", "s", rows, Axis("ratio", "ratio"), marks=(1.0,)), {})
+    assert len(ticks(drawn)) == len(set(ticks(drawn))) > 4
+
+
 def test_a_line_breaks_where_a_figure_is_not_finite() -> None:
     """As the losses do of a contender that the certificate refuses for them."""
     for log, values in ((False, (3.0, math.nan, 2.0, math.inf)), (True, (3.0, math.nan)), (True, (math.nan,))):

@@ -22,6 +22,7 @@ _LONGEST = 36
 _LETTER = 8.2
 _NARROWEST = 240  # of a picture beside names, whatever their length
 _FEW = 12
+_TICKS = 8
 _PADDING = {"left": 4, "top": 6, "right": 14, "bottom": 4}
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 # Lines differ in pattern as well as in colour.
@@ -114,8 +115,10 @@ def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, s
     room = (high - low or 1.0) * 0.06
     names = [each.name for each in series]
     width = _room(names, 150)
-    scale = altair.Scale(zero=False, nice=False, domain=[min(low, *chart.marks) - room, max(high, *chart.marks) + room])
-    x = altair.X("x:Q", scale=scale, axis=altair.Axis(title=chart.x.title, format=".2~f", tickCount=8))
+    left, right = min(low, *chart.marks) - room, max(high, *chart.marks) + room
+    scale = altair.Scale(zero=False, nice=False, domain=[left, right])
+    axis = altair.Axis(title=chart.x.title, format=_apart(right - left), tickCount=_TICKS)
+    x = altair.X("x:Q", scale=scale, axis=axis)
     base = altair.Chart(_data(rows), width=width, height=_ROW * len(rows)).encode(
         y=_names_axis(names), color=_colour("name", names, colours))
     layers: list[Any] = []
@@ -131,6 +134,11 @@ def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, s
                altair.Chart(_data(rows)).mark_text(align="left", dx=10, fontSize=12, color="var(--ink)").encode(
                    x=altair.value(width), y=_names_axis(names), text="text:N")]
     return altair.layer(*layers)
+
+
+def _apart(width: float) -> str:
+    """The format in which no two ticks of an axis so wide read alike: they are a power of ten of it apart, or more."""
+    return f".{max(0, -math.floor(math.log10(width / _TICKS)))}~f"
 
 
 def _labelled(series: Series) -> str:
