@@ -296,6 +296,17 @@ def test_sketches_stay_within_their_width(report: Document) -> None:
             assert all(len(line) <= width for line in sketches.sketch(chart, width)), chart.title
 
 
+def test_a_line_in_characters_stands_at_its_place_along_x() -> None:
+    def drawn(log: bool, *lines: tuple[float, ...]) -> list[str]:
+        series = tuple(Series("a", x, tuple(float(i) for i in range(len(x)))) for x in lines)
+        shown = sketches.sketch(Chart("lines", "t", "s", series, Axis("batch", "count", log), Axis("y")), 80)
+        return [re.sub("  0 .*", "", line.removeprefix("a  ")) for line in shown[:-1]]
+    doubling, late = drawn(True, (1.0, 10.0, 1000.0), (100.0, 1000.0))
+    assert [len(doubling), doubling.count("\u2581"), late.count(" ")] == [48, 8, 31]
+    [bunched] = drawn(False, (1.0, 10.0, 1000.0))
+    assert bunched == "\u2581" * 24 + "\u2588" * 24
+
+
 def test_charts_take_their_colours_from_the_page() -> None:
     series = (Series("a", (1.0,)), Series("b", (1.3,), low=(1.2,), high=(1.4,)))
     drawn = charts.svg(Chart("intervals", "T & <t>", "S", series, Axis("x", "ratio"), marks=(1.0,), band=0.02),

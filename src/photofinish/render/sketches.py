@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from photofinish.render.document import Axis, Chart, Interval, Series
 from photofinish.render.quantities import drawable, labels, shares, write, write_column
@@ -91,23 +91,25 @@ def _lines(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     ends = [f"{write(each.y[0], chart.y.hint)} → {write(each.y[-1], chart.y.hint)}" for each in series]
     named, wide = _labels([each.name for each in series], ends, width)
     room = max(_NARROWEST, min(48, width - wide - max(map(len, ends)) - 4))
-    longest = max(len(each.y) for each in series)
-    room = min(room, longest * max(1, room // longest))  # each of few points as wide as the next
     values = [value for each in series for value in each.y if math.isfinite(value)]
     level = _scale(min(values), max(values), len(_LEVELS), chart.y.log) if values else lambda value: 0
     lines = []
     left, right = min(each.x[0] for each in series), max(each.x[-1] for each in series)
-    at = _scale(left, right, room)
+    at = _scale(left, right, room, chart.x.log)
     for label, each, end in zip(named, series, ends):
         marks = [_LEVELS[level(value)] if math.isfinite(value) else "×" for value in each.y]  # noqa: RUF001
-        count = max(1, room * len(marks) // longest)
-        curve = "".join([marks[i * len(marks) // count] for i in range(count - 1)] + [marks[-1]])
-        if chart.x.hint == "date":  # days are not evenly spaced, nor the same in all lines
-            places = dict(zip(map(at, each.x), marks))
-            curve = "".join(places.get(i, " ") for i in range(room))
-        lines.append(f"{label}  {curve.ljust(room)}  {end}")
+        drawn = list(zip(map(at, each.x), marks))
+        places = {**dict(reversed(drawn)), **dict(drawn[-1:])}  # of several at one place the first, but the line's end
+        if chart.x.hint != "date":  # nothing is known of the days between
+            places = _filled(places)
+        lines.append(f"{label}  {''.join(places.get(i, ' ') for i in range(room))}  {end}")
     lines.append(f"{' ' * wide}  {_span(chart.x, left, right, room)}")
     return lines
+
+
+def _filled(places: Mapping[int, str]) -> dict[int, str]:
+    """Marks at all positions from the first to the last: between two points stands that of the nearer."""
+    return {i: places[min(places, key=lambda place: abs(place - i))] for i in range(min(places), max(places) + 1)}
 
 
 def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
