@@ -331,6 +331,20 @@ def test_no_two_ticks_of_an_axis_of_ratios_read_alike(low: float, high: float) -
     assert len(ticks(drawn)) == len(set(ticks(drawn))) > 4
 
 
+def test_rates_and_counts_along_x_are_written_as_what_they_are() -> None:
+    def chart(axis: Axis, *x: float) -> Chart:
+        return Chart("lines", "t", "s", (Series("a", x, x),), axis, Axis("y"))
+    links = chart(Axis("Mbit", "count", log=True), 0.1, 0.5, 1.5, 2000.0)
+    assert ticks(charts.svg(links, {})) == ["0.1", "0.5", "1.5", "2k"]
+    many = chart(Axis("Mbit", "count", log=True), *(0.01 * (i + 1) for i in range(30)))
+    assert ticks(charts.svg(many, {})) == ["0.01", "0.1"]
+    ends = re.findall(r"[\d.]+", sketches.sketch(chart(Axis("Mbit", "count", log=True), 0.5, 1.5), 80)[-1])
+    assert ends == ["0.500", "1.50"]
+    for last in (3, 9, 10):
+        epochs = chart(Axis("epoch", "count"), *(float(i + 1) for i in range(last)))
+        assert ticks(charts.svg(epochs, {})) == [str(i + 1) for i in range(last)]
+
+
 def test_a_line_breaks_where_a_figure_is_not_finite() -> None:
     """As the losses do of a contender that the certificate refuses for them."""
     for log, values in ((False, (3.0, math.nan, 2.0, math.inf)), (True, (3.0, math.nan)), (True, (math.nan,))):

@@ -182,10 +182,16 @@ def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str])
 
 
 def _numbers(axis: Axis, series: tuple[Series, ...]) -> altair.X:
-    ticks = {"values": _ticks(series)} if axis.log else {}
+    ticks: dict[str, Any] = {}
+    low, high = (end(x for each in series for x in each.x) for end in (min, max))
+    if axis.log:  # 0.1 is not 100m: of what, the title says
+        ticks = {"values": _ticks(series), "labelExpr": "format(datum.value, datum.value < 1 ? '~g' : '~s')"}
+    elif axis.hint == "count":
+        ticks = {"format": "d"}
+        if high - low < _TICKS:  # Vega would mark halves between
+            ticks["values"] = list(range(math.ceil(low), math.floor(high) + 1))
     scale = altair.Scale(type="log" if axis.log else "linear", nice=False, zero=False)
-    return altair.X("x:Q", scale=scale, axis=altair.Axis(title=axis.title, format="~s" if axis.log else "d", grid=False,
-                                                         tickCount=8, **ticks))
+    return altair.X("x:Q", scale=scale, axis=altair.Axis(title=axis.title, grid=False, tickCount=_TICKS, **ticks))
 
 
 def _days(axis: Axis) -> altair.X:
@@ -200,7 +206,7 @@ def _milliseconds(day: float) -> float:
 def _ticks(series: tuple[Series, ...]) -> list[float]:
     """Where there is a point, if they are few; else at powers of ten."""
     places = sorted({x for each in series for x in each.x})
-    return places if len(places) <= _FEW else [10.0**i for i in range(13) if 10.0**i <= places[-1]]
+    return places if len(places) <= _FEW else [10.0**i for i in range(-9, 13) if places[0] <= 10.0**i <= places[-1]]
 
 
 def _value_axis(axis: Axis, values: Sequence[float], title: str, count: int = 6) -> altair.Axis:

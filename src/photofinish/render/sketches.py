@@ -132,7 +132,8 @@ def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
 
 
 def _span(axis: Axis, low: float, high: float, width: int) -> str:
-    left, right = write(low, axis.hint), write(high, axis.hint)
+    hint = "number" if axis.hint == "count" and low % 1 + high % 1 else axis.hint  # 0.5 is not none
+    left, right = write(low, hint), write(high, hint)
     middle = f" {axis.title} " if len(left) + len(right) + len(axis.title) + 4 <= width else " "
     return f"{left}{middle:─^{max(1, width - len(left) - len(right))}}{right}"
 
