@@ -14,7 +14,19 @@ from factories import Runner, case, race
 from photofinish import models, study_run
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
-from photofinish.render.document import Banner, Document, Fold, Interval, Note, Paragraph, Shade, Span, Table, blocks_of
+from photofinish.render.document import (
+    Banner,
+    Document,
+    Fold,
+    Interval,
+    Note,
+    Paragraph,
+    Section,
+    Shade,
+    Span,
+    Table,
+    blocks_of,
+)
 from photofinish.render.quantities import TIMES, plain
 from photofinish.reports.json import schema
 from photofinish.reports.provenance import of_others
@@ -123,6 +135,17 @@ def test_every_format_draws_it(races: list[Settled]) -> None:
     assert "1.3" in console.file.getvalue()  # type: ignore[attr-defined]
     assert 'class="shade"' in html.render([found]) and "| resnet18 |" in markdown.render([found]).replace("`", "")
     assert csv.render([found], "races").count("\n") == 5
+
+
+def test_a_group_may_have_any_name(races: list[Settled]) -> None:
+    """Neither does it end an attribute of the page, nor do two sections get one id."""
+    names = ('a" onmouseover="alert(1) <x>', "question", "a b", "a-b")
+    named = [replace(each, planned=replace(each.planned, group=name)) for name, each in zip(names, races)]
+    found = document(study(named), named)
+    sections = [each.name for each in found.sections]
+    assert len(set(sections)) == len(sections) > len(names)
+    bad = replace(found, sections=(*found.sections, Section(names[0], names[0], ())))
+    assert 'onmouseover="' not in html.render([bad])
 
 
 def test_what_is_pending_or_left_out_is_said(races: list[Settled]) -> None:

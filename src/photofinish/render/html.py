@@ -25,6 +25,7 @@ from photofinish.render.document import (
     Note,
     Paragraph,
     Quantity,
+    Section,
     Shade,
     Span,
     Table,
@@ -84,16 +85,19 @@ class _Painter:
 
     def article(self) -> str:
         document = self.document
-        links = "".join(f'<a href="#{self.id}-{section.name}">{escape(section.title)}</a>'
+        links = "".join(f'<a href="#{self.anchor(section)}">{escape(section.title)}</a>'
                         for section in document.sections if section.title)
         sections = "\n".join(
-            f'<section id="{self.id}-{section.name}">'
+            f'<section id="{self.anchor(section)}">'
             + (f"<h2>{escape(section.title)}</h2>" if section.title else "")
             + "\n".join(self.draw(block) for block in section.blocks) + "</section>"
             for section in document.sections)
         return (f'<article class="race" id="{self.id}"><header><h1>{escape(document.title)}</h1>'
                 f'<p class="subtitle">{escape(document.subtitle)}</p></header>'
                 f'<nav class="contents" aria-label="Contents">{links}</nav><div>{sections}</div></article>')
+
+    def anchor(self, section: Section) -> str:
+        return escape(f"{self.id}-{section.name}")
 
     def draw(self, block: Block) -> str:
         return self.kinds[type(block)](block)

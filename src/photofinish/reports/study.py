@@ -52,9 +52,8 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     banner = Banner(tone, "NOT COMPLETE" if pending else "COMPLETE", (study.question,),
                     tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]
-    for group, rows in _groups(races):
-        sections.append(Section(group.replace(" ", "-"), _heading(group, rows),
-                                tuple(_group(rows, _published(study, rows)))))
+    for number, (group, rows) in enumerate(_groups(races), 1):  # a name may be any text, or that of another section
+        sections.append(Section(f"group-{number}", _heading(group, rows), tuple(_group(rows, _published(study, rows)))))
     sections += costs.section(study, races)
     sections += [where] if (where := provenance.section(_results(races))).blocks else []
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
