@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from photofinish.render.document import Cell, Column, Interval, Span, Table
+from photofinish.render.document import Cell, Column, Interval, Table
 from photofinish.render.quantities import write
 from photofinish.reports import verdict
-from photofinish.reports.reading import between, ranked
+from photofinish.reports.reading import between, contender, ranked
 from photofinish.study import PlannedRace, Published, Settled
 from photofinish.values import MAX, Result, Verdict
 
@@ -15,17 +15,21 @@ NOT_YET = "not yet run"
 
 
 def table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
-    """Every race. Columns in which all are alike are left out, and those in which nothing stands."""
+    """Every race. Left out are columns in which all are alike or nothing stands, and names that are told without: those
+    of a published pair stand below the table, and where there is none the faster is the first of the two."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
     fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
              if len({str(row[title][1]) for row in told}) == 1]
-    fixed += [title for title in ("Than", "Published", "Same way") if all(row[title][1] is None for row in told)]
+    fixed += [title for title in ("Published", "Same way") if all(row[title][1] is None for row in told)]
+    fixed += ["Contender", "Against"] if published else ["Faster"]
+    a, b = (published.a, published.b) if published else ("the first contender", "the second")
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
-    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told))
+    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told),
+                 f"Ratio: seconds of {b} over seconds of {a}.")
 
 
 def _row(settled: Settled, task: str, published: Published | None) -> dict[str, tuple[str, Cell]]:
-    """Title -> hint and cell."""
+    """Title -> hint and cell. Names are "text": in a table too wide for the screen its model names a row, not they."""
     planned, result = settled.planned, result_of(settled, task)
     ours = pair(result, published)
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
@@ -34,8 +38,9 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
         "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
         "Regime": ("text", planned.regime), "Task": ("text", task),
         "Day": ("count", planned.day),
-        "Verdict": ("text", _word(ours, result)), "Faster": ("contender", _faster(ours)),
-        "Than": ("contender", None if published else _slower(ours)),
+        "Verdict": ("text", _word(ours, result)), "Faster": ("text", _faster(ours)),
+        "Contender": ("text", contender(ours.a) if ours else None),
+        "Against": ("text", contender(ours.b) if ours else None),
         "Ratio": ("ratio", ratio), "Published": ("ratio", figure(planned)),
         "Same way": ("text", {None: None, True: "yes", False: "no"}[agrees(ours, planned.published)])}
 
@@ -87,14 +92,7 @@ def _word(ours: Verdict | None, result: Result | None) -> str:
 def _faster(ours: Verdict | None) -> Cell:
     if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
         return None
-    return Span(ours.a if ours.verdict == "FASTER" else ours.b, "contender")
-
-
-def _slower(ours: Verdict | None) -> Cell:
-    """Of a published pair both are named above the table."""
-    if ours is None or ours.verdict not in ("FASTER", "SLOWER"):
-        return None
-    return Span(ours.b if ours.verdict == "FASTER" else ours.a, "contender")
+    return contender(ours.a if ours.verdict == "FASTER" else ours.b)
 
 
 def agrees(ours: Verdict | None, published: float | str | None) -> bool | None:
