@@ -94,9 +94,13 @@ def test_it_is_told_that_no_one_number_answers(races: list[Settled]) -> None:
     assert "2 of 3 races that are decided and have a published figure" in told
 
 
+def banner(races: list[Settled]) -> Banner:
+    (found,) = [each for each in blocks_of(document(study(races), races), Banner) if isinstance(each, Banner)]
+    return found
+
+
 def answers(races: list[Settled]) -> list[str]:
-    (banner, *_) = [each for each in blocks_of(document(study(races), races), Banner) if isinstance(each, Banner)]
-    return [plain(each) for each in banner.details]
+    return [plain(each) for each in banner(races).details]
 
 
 def test_the_box_answers_the_question(races: list[Settled]) -> None:
@@ -155,6 +159,8 @@ def test_what_is_pending_or_left_out_is_said(races: list[Settled]) -> None:
     assert [each["state"] for each in as_json(study(mixed), mixed)["races"]] == [
         "done", "not yet run", "left out: no NVIDIA GPU here"]
     assert document(study(mixed), mixed).subtitle == "1 of 3 races run, 1 left out"
+    assert [(box.tone, box.label) for box in map(banner, (mixed, mixed[::2], mixed[2:]))] == [
+        ("open", "NOT COMPLETE"), ("good", "COMPLETE"), ("bad", "NOTHING RUN")]
 
 
 def raced(races: list[Settled], *wheres: tuple[str, str, str]) -> list[Settled]:

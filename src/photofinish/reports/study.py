@@ -48,9 +48,8 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     pending = sum(each.pending for each in races)
     left_out = len(races) - len(done) - pending
     state = f"{len(done)} of {len(races)} races run" + (f", {left_out} left out" if left_out else "")
-    tone = "open" if pending else "good"
-    banner = Banner(tone, "NOT COMPLETE" if pending else "COMPLETE", (study.question,),
-                    tuple(_answers(races, study)) or ((state,),))
+    tone, label = ("open", "NOT COMPLETE") if pending else ("good", "COMPLETE") if done else ("bad", "NOTHING RUN")
+    banner = Banner(tone, label, (study.question,), tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]
     for number, (group, rows) in enumerate(_groups(races), 1):  # a name may be any text, or that of another section
         sections.append(Section(f"group-{number}", _heading(group, rows), tuple(_group(rows, _published(study, rows)))))
