@@ -1,6 +1,7 @@
 """The report of a study says who is faster where, whether that depends on the race, and what was published."""
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -69,6 +70,20 @@ def test_the_map_shows_who_is_faster_and_how_much(races: list[Settled]) -> None:
     assert isinstance(second[1], Shade) and second[1].series == PAIR[1]
     assert 0 < first[1].strength < second[1].strength < 1
     assert second[2] in ("=", "?")
+
+
+def test_the_map_tells_who_is_faster_without_colours(races: list[Settled]) -> None:
+    """By a letter that the caption explains; what has colours has a legend."""
+    found = document(study(races), races)
+    shown = io.StringIO()
+    terminal.show(found, Console(file=shown, width=100))
+    for text in (shown.getvalue(), markdown.render([found])):
+        assert f"(A: {PAIR[0]}, B: {PAIR[1]})" in " ".join(text.split())
+        assert len(re.findall(rf"1\.\d\d{TIMES} A\b", text)) == 2 and len(re.findall(rf"1\.\d\d{TIMES} B\b", text)) == 1
+    assert html.render([found]).count('<ul class="legend">') == 1
+    even = [replace(each, results=races[3].results) for each in races]
+    assert "A: " not in captions(even)["map"]
+    assert '<ul class="legend">' not in html.render([document(study(even), even)])
 
 
 def test_how_busy_a_device_was_is_told_where_it_was_counted(races: list[Settled]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -149,8 +149,9 @@ class _Painter:
             for i, (value, column) in enumerate(zip(row, block.columns))) + "</tr>"
             for number, row in enumerate(block.rows))
         caption = f"<figcaption>{escape(block.caption)}</figcaption>" if block.caption else ""
-        return (f'<figure class="table"><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-                f"<tbody>{rows}</tbody></table></div>{caption}</figure>")
+        shaded = {cell.series for row in block.rows for cell in row if isinstance(cell, Shade)}
+        return (f'<figure class="table">{self.swatches(shaded)}<div class="scroll" tabindex="0"><table>'
+                f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{caption}</figure>")
 
     def cell(self, value: Cell, written: str, hint: str) -> str:
         if isinstance(value, Span):
@@ -186,10 +187,14 @@ class _Painter:
     def tiles(self, block: Tiles) -> str:
         rows = "".join(f"<tr><th scope=\"row\">{escape(name)}</th><td>{''.join(map(self.part, shades))}</td></tr>"
                        for name, shades in block.rows)
-        legend = _legend([(name, f'<rect width="14" height="10" y="1" fill="{colour}"/>')
-                          for name, colour in self.colours.items()])
         return (f'<figure class="tiles"><figcaption><b>{escape(block.title)}</b>{escape(block.summary)}</figcaption>'
-                f"{legend}<table>{rows}</table></figure>")
+                f"{self.swatches(self.colours)}<table>{rows}</table></figure>")
+
+    def swatches(self, names: Container[str]) -> str:
+        """The colours of those series, if there are any."""
+        items = [(name, f'<rect width="14" height="10" y="1" fill="{colour}"/>')
+                 for name, colour in self.colours.items() if name in names]
+        return _legend(items) if items else ""
 
     def calculator(self, block: Calculator) -> str:
         jobs = [{"name": job.name, "colour": self.colours.get(job.name, "var(--quiet)"), "fixed": job.fixed,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -194,27 +195,44 @@ def _left_out(races: Sequence[Settled]) -> Iterator[Block]:
 
 
 def _map(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
-    """Models by sizes, in the colour of who is faster, the stronger the more; only where that makes a grid."""
+    """Models by sizes, with the letter and in the colour of who is faster, the stronger the more; only where that makes
+    a grid."""
     sizes = list(dict.fromkeys(study_rows.size(each.planned) for each in rows))
     models = list(dict.fromkeys(each.planned.model for each in rows))
     if len(sizes) < 2 or len(models) < 2 or not any(each.results for each in rows):
         return
-    cells = {(each.planned.model, study_rows.size(each.planned)): _tile(study_rows.result_of(each, task), published)
-             for each in rows}
+    results = {(each.planned.model, study_rows.size(each.planned)): study_rows.result_of(each, task) for each in rows}
+    verdicts = {where: study_rows.pair(result, published) for where, result in results.items()}
+    letters = _letters([each for each in results.values() if each], [each for each in verdicts.values() if each])
+    told = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
     yield Table("map", (Column("Model", "code"), *(Column(size) for size in sizes)),
-                tuple((model, *(cells.get((model, size)) for size in sizes)) for model in models),
-                "How many times as long the slower takes, each race judged by itself, in the colour of the faster; = "
-                "equivalent, ? undecided.")
+                tuple((model, *(_tile(verdicts.get((model, size)), letters) for size in sizes)) for model in models),
+                "How many times as long the slower takes, each race judged by itself"
+                + (f", and who is faster, in its colour ({told})" if told else "") + "; = equivalent, ? undecided.")
 
 
-def _tile(result: Result | None, published: Published | None) -> Cell:
-    ours = study_rows.pair(result, published)
+def _letters(results: Sequence[Result], verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Of each of the pairs, in the order of the field; of nobody where nobody is shown to be faster."""
+    pairs = {name for each in verdicts for name in (each.a, each.b)} if any(map(_led, verdicts)) else set()
+    names = dict.fromkeys(name for each in results for name in each.race.contenders if name in pairs)
+    return dict(zip(names, ascii_uppercase))
+
+
+def _led(ours: Verdict | None) -> tuple[str, float] | None:
+    """Who is faster, and how many times as long the other takes; None where nobody is shown to be."""
+    if ours is None or not ours.ratio or ours.verdict not in ("FASTER", "SLOWER"):
+        return None
+    return (ours.a, ours.ratio) if ours.verdict == "FASTER" else (ours.b, 1 / ours.ratio)
+
+
+def _tile(ours: Verdict | None, letters: Mapping[str, str]) -> Cell:
     if ours is None or ours.ratio is None:
         return None
-    if ours.verdict not in ("FASTER", "SLOWER"):
+    led = _led(ours)
+    if led is None:
         return {"EQUIVALENT": "=", "UNDECIDED": "?"}.get(ours.verdict, ours.verdict.lower())
-    faster, ratio = (ours.a, ours.ratio) if ours.verdict == "FASTER" else (ours.b, 1 / ours.ratio)
-    return Shade(f"{ratio:.2f}{TIMES}", series=faster, strength=min(1.0, math.log2(ratio)))
+    name, ratio = led
+    return Shade(f"{ratio:.2f}{TIMES} {letters.get(name, name)}", series=name, strength=min(1.0, math.log2(ratio)))
 
 
 @dataclass(frozen=True)
@@ -271,12 +289,12 @@ def _told(found: _Tally) -> Iterator[Span | str]:
 
 def _alone(ours: Verdict) -> Text:
     """One race's verdict in words."""
-    a, b = Span(ours.a, "contender"), Span(ours.b, "contender")
-    if ours.verdict not in ("FASTER", "SLOWER") or ours.ratio is None:
-        return (a, " against ", b, f": {ours.verdict.lower()}")
-    if ours.verdict == "FASTER":
-        return (a, " is faster than ", b, ", ", Quantity(ours.ratio, "ratio"))
-    return (b, " is faster than ", a, ", ", Quantity(1 / ours.ratio, "ratio"))
+    led = _led(ours)
+    if led is None:
+        return (Span(ours.a, "contender"), " against ", Span(ours.b, "contender"), f": {ours.verdict.lower()}")
+    faster, ratio = led
+    slower = ours.b if faster == ours.a else ours.a
+    return (Span(faster, "contender"), " is faster than ", Span(slower, "contender"), ", ", Quantity(ratio, "ratio"))
 
 
 def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:
