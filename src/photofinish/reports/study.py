@@ -268,7 +268,7 @@ def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
             where = _heading(group, rows) + (f", {TASKS[task]}" if len(tasks) > 1 else "")
             found = _tally(task, rows, published)
             if found:
-                yield (f"{where}, {len(found.samples)} races, ", *_told(found), ".")
+                yield (f"{where}, {len(found.samples)} races, judged together (Holm), ", *_told(found), ".")
                 continue
             for row in rows:
                 ours = study_rows.pair(study_rows.result_of(row, task), published)

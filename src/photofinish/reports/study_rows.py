@@ -25,7 +25,7 @@ def table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | 
     a, b = (published.a, published.b) if published else ("the first contender", "the second")
     columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
     return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told),
-                 f"Ratio: seconds of {b} over seconds of {a}.")
+                 f"Each race judged by itself. Ratio: seconds of {b} over seconds of {a}.")
 
 
 def _row(settled: Settled, task: str, published: Published | None) -> dict[str, tuple[str, Cell]]:
