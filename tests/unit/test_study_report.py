@@ -1,11 +1,13 @@
 """The report of a study says who is faster where, whether that depends on the race, and what was published."""
 
+import csv as standard_csv
 import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -36,7 +38,7 @@ from photofinish.reports.study import as_json, document, plan
 from photofinish.stats import judge
 from photofinish.store import Store
 from photofinish.study import OUT_OF_MEMORY, Accuracy, Elsewhere, PlannedRace, Published, Settled, Study
-from photofinish.values import Energy, Epoch, Metering, Training
+from photofinish.values import Energy, Epoch, Link, Metering, Training
 
 Report = Callable[[Study, Sequence[Settled]], Document]
 PAIR = ("torch:eager", "tensorflow:graph")
@@ -122,7 +124,7 @@ def test_the_box_answers_the_question(races: list[Settled]) -> None:
     """Many races of a group are counted, one is told by itself, and nothing is counted that did not happen."""
     assert ("4 races, judged together (Holm), torch:eager against tensorflow:graph: torch:eager is faster in 2, "
             "tensorflow:graph is faster in 1" in answers(races)[0])
-    assert captions(races)["races"].startswith("Each race judged by itself.")  # and may well be decided otherwise
+    assert captions(races)["verdicts"].startswith("Each race judged by itself.")  # and may well be decided otherwise
     assert "0" not in answers(races)[0]
     (alone,) = answers([races[0]])
     assert alone.startswith("Training, resnet18: torch:eager is faster than tensorflow:graph, 1.")
@@ -137,7 +139,7 @@ def test_a_row_tells_the_verdict_on_its_own_pair() -> None:
     result = judge(race(field, of=case("resnet18"), launches=6, seed=3))
     planned = PlannedRace("training", "resnet18", ("train",), (*PAIR, "jax:jit"), published=1.4)
     (table,) = [each for each in blocks_of(document(study([Settled(planned)]), [Settled(planned, (result,))]), Table)
-                if isinstance(each, Table) and each.name == "races"]
+                if isinstance(each, Table) and each.name == "verdicts"]
     row = dict(zip([column.title for column in table.columns], table.rows[0]))
     assert (row["Verdict"], row["Faster"].text) == ("FASTER", PAIR[0])  # type: ignore[union-attr]
 
@@ -156,6 +158,21 @@ def test_every_format_draws_it(races: list[Settled]) -> None:
     assert "1.3" in console.file.getvalue()  # type: ignore[attr-defined]
     assert 'class="shade"' in html.render([found]) and "| resnet18 |" in markdown.render([found]).replace("`", "")
     assert csv.render([found], "races").count("\n") == 5
+
+
+def test_a_row_of_csv_can_be_told_from_any_other(races: list[Settled]) -> None:
+    """Also where a group's own table leaves a column out; names of pairs stand in every row, and one header in all."""
+    (result,) = races[0].results
+    groups: dict[str, dict[str, Any]] = {"training": {}, "links": {"link": Link.parse("1gbit")}, "days": {"day": 2}}
+    told = [Settled(replace(races[0].planned, group=name, **other), (result,)) for name, other in groups.items()]
+    rows = list(standard_csv.DictReader(io.StringIO(csv.render([document(study(told), told)], "races"))))
+    assert [row["Group"] for row in rows] == list(groups)
+    assert {(row["Model"], row["Batch"], row["Device"], row["Regime"], row["Task"]) for row in rows} == {
+        ("resnet18", "1", "cpu", "matched", "train")}
+    assert [(row["Link"], row["Day"]) for row in rows] == [("", ""), ("1 Gbit/s", ""), ("", "2")]
+    for row in rows:
+        assert (row["Contender"], row["Against"], row["Faster"]) == (*PAIR, PAIR[0]) and float(row["Ratio low"]) > 1
+    assert "Group" not in race_row(told[:1]) and "Link" not in race_row(told[:1])
 
 
 def test_a_group_may_have_any_name(races: list[Settled]) -> None:
@@ -238,8 +255,8 @@ def test_a_ratio_names_its_pair_though_nobody_is_shown_to_be_faster(races: list[
     (even,) = bare = [replace(races[3], planned=replace(races[3].planned, published=None))]
     found = study_rows.pair(even.results[0], None)
     assert found and found.verdict not in ("FASTER", "SLOWER") and pair_of(bare) == (found.a, found.b)
-    assert "seconds of the second over seconds of the first contender" in captions(bare)["races"]
-    assert f"seconds of {PAIR[1]} over seconds of {PAIR[0]}" in captions(races)["races"]
+    assert "seconds of the second over seconds of the first contender" in captions(bare)["verdicts"]
+    assert f"seconds of {PAIR[1]} over seconds of {PAIR[0]}" in captions(races)["verdicts"]
     assert pair_of([Settled(even.planned)]) is None
 
 
@@ -268,7 +285,7 @@ def test_what_the_first_epoch_takes_is_told() -> None:
 
 def test_what_every_contender_took_is_folded_away(races: list[Settled]) -> None:
     found = document(study(races), races)
-    (fold,) = [each for each in blocks_of(found, Fold) if isinstance(each, Fold)]
+    (fold,) = [each for each in blocks_of(found, Fold) if isinstance(each, Fold) and each.title == "Every contender"]
     (table,) = fold.blocks
     assert isinstance(table, Table) and len(table.rows) == 2 * len(races)
     assert {"Model", "Contender", "Throughput /s", "Peak memory"} <= {column.title for column in table.columns}
@@ -280,7 +297,7 @@ def test_what_every_contender_took_is_folded_away(races: list[Settled]) -> None:
 
 def race_row(races: list[Settled]) -> dict[str, object]:
     (table,) = [each for each in blocks_of(document(study(races), races), Table)
-                if isinstance(each, Table) and each.name == "races"]
+                if isinstance(each, Table) and each.name == "verdicts"]
     return dict(zip([column.title for column in table.columns], table.rows[0]))
 
 

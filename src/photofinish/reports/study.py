@@ -19,6 +19,7 @@ from photofinish.render.document import (
     Column,
     Document,
     Facts,
+    Fold,
     Heading,
     Note,
     Paragraph,
@@ -54,6 +55,7 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     sections = [Section("question", "", (banner, *_source(study)))]
     for number, (group, rows) in enumerate(_groups(races), 1):  # a name may be any text, or that of another section
         sections.append(Section(f"group-{number}", _heading(group, rows), tuple(_group(rows, _published(study, rows)))))
+    sections += _whole(study, races)
     sections += costs.section(study, races)
     sections += [where] if (where := provenance.section(_results(races))).blocks else []
     return Document(_title(study), state, study.title, (study.question,), _contenders(study), tuple(sections))
@@ -171,6 +173,17 @@ def _group(rows: Sequence[Settled], published: Published | None) -> Iterator[Blo
         yield from figures.of_all([(each.planned.model, study_rows.size(each.planned), result) for each in able
                                    if (result := study_rows.result_of(each, task)) is not None], alone=len(tasks) == 1)
     yield from _left_out(rows)
+
+
+def _whole(study: Study, races: Sequence[Settled]) -> Iterator[Section]:
+    """One table for other programs: those of the groups leave out what their readers see around them."""
+    groups = [(able, _published(study, rows)) for _, rows in _groups(races)
+              if (able := [each for each in rows if not each.reason])]
+    if groups:
+        yield Section("races", "Every race", (
+            Paragraph(("Races of all groups in one table, with all that tells them apart: in a terminal with --full, "
+                       "as CSV with --csv.",)),
+            Fold("Every race in one table", (study_rows.whole(groups),))))
 
 
 def _of_task(task: str, rows: Sequence[Settled], published: Published | None) -> Iterator[Block]:

@@ -12,19 +12,29 @@ from photofinish.study import PlannedRace, Published, Settled
 from photofinish.values import MAX, Result, Verdict
 
 NOT_YET = "not yet run"
+ALIKE = ("Group", "Input", "Batch", "Device", "Regime", "Link", "Task", "Day")  # often the same in all races of a group
+PAIR = ("the first contender", "the second")
 
 
 def table(tasks: Sequence[str], rows: Sequence[Settled], published: Published | None) -> Table:
-    """Every race. Left out are columns in which all are alike or nothing stands, and names that are told without: those
-    of a published pair stand below the table, and where there is none the faster is the first of the two."""
+    """Races of a group. Left out are columns in which all are alike or nothing stands, and names that are told without:
+    those of a published pair stand below the table, and where there is none the faster is the first of the two."""
     told = [_row(each, task, published) for task in tasks for each in rows if task in each.planned.tasks]
-    fixed = [title for title in ("Input", "Batch", "Device", "Regime", "Task", "Day")
-             if len({str(row[title][1]) for row in told}) == 1]
+    fixed = [title for title in ALIKE if len({str(row[title][1]) for row in told}) == 1]
     fixed += [title for title in ("Published", "Same way") if all(row[title][1] is None for row in told)]
     fixed += ["Contender", "Against"] if published else ["Faster"]
-    a, b = (published.a, published.b) if published else ("the first contender", "the second")
-    columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in fixed)
-    return Table("races", columns, tuple(tuple(row[column.title][1] for column in columns) for row in told),
+    return _drawn("verdicts", told, fixed, *((published.a, published.b) if published else PAIR))
+
+
+def whole(groups: Sequence[tuple[Sequence[Settled], Published | None]]) -> Table:
+    """Races of all groups with every column, so that a row can be told from any other wherever it is taken."""
+    told = [_row(each, task, published) for rows, published in groups for each in rows for task in each.planned.tasks]
+    return _drawn("races", told, (), *PAIR)
+
+
+def _drawn(name: str, told: Sequence[dict[str, tuple[str, Cell]]], without: Sequence[str], a: str, b: str) -> Table:
+    columns = tuple(Column(title, hint) for title, (hint, _) in told[0].items() if title not in without)
+    return Table(name, columns, tuple(tuple(row[column.title][1] for column in columns) for row in told),
                  f"Each race judged by itself. Ratio: seconds of {b} over seconds of {a}.")
 
 
@@ -34,10 +44,11 @@ def _row(settled: Settled, task: str, published: Published | None) -> dict[str, 
     ours = pair(result, published)
     ratio = Interval(ours.ratio, ours.low, ours.high) if ours and ours.ratio and ours.low and ours.high else None
     return {
-        "Model": ("code", planned.model), "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
+        "Group": ("text", planned.group), "Model": ("code", planned.model),
+        "Input": ("text", "x".join(map(str, planned.shape or ())) or "own"),
         "Batch": ("count", _batch(planned, result)), "Device": ("text", planned.device),
-        "Regime": ("text", planned.regime), "Task": ("text", task),
-        "Day": ("count", planned.day),
+        "Regime": ("text", planned.regime), "Link": ("text", str(planned.link) if planned.link else None),
+        "Task": ("text", task), "Day": ("count", planned.day),
         "Verdict": ("text", _word(ours, result)), "Faster": ("text", _faster(ours)),
         "Contender": ("text", contender(ours.a) if ours else None),
         "Against": ("text", contender(ours.b) if ours else None),
