@@ -174,6 +174,7 @@ def refused(run: Any, *said: str) -> None:
      ["--launches does nothing here", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "epoch", "--precision", "1%"], ["--precision does nothing", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "fit", "--time-all"], ["--time-all does nothing", "--seeds"]),
+    (["advise", "digits_cnn", "--goal", "memory", "--per-hour", "3"], ["--per-hour does nothing here", "no time"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
     (["sweep", "digits_cnn", "-c", FAKES, "--share", "99%"], ["--share does nothing here", "--latency"]),
     (["report", "last", "--share", "99%"], ["--share does nothing here", "--latency"]),
@@ -552,14 +553,16 @@ def device_of(name: str) -> str:
 
 def test_frameworks_and_contenders_are_listed(command: Command) -> None:
     frameworks = {each["name"]: each for each in json.loads(command("list", "frameworks", "--json").out)}
-    assert set(frameworks) == set(environments.frameworks())
+    assert set(frameworks) == set(environments.frameworks()) - {environments.DOUBLE}
     for each in frameworks.values():
         assert each["version"] or each["install"].startswith(("photofinish env create ", "install "))
     names = [each["name"] for each in json.loads(command("list", "contenders", "--json").out)]
     assert [environments.checked(name, device_of(name)).name for name in names] == names
     shown = command("list", "contenders").out
-    assert all((name in shown) is not name.startswith("fake:") for name in names)
-    assert "fake:steady" in command("list", "contenders", "fake").out
+    assert all(name in shown for name in names)
+    for json_or_table in ((), ("--json",)):
+        assert "fake:steady" in command("list", "contenders", "fake", *json_or_table).out
+        assert "fake:steady" not in command("list", "contenders", *json_or_table).out
     assert "fake" not in command("list", "frameworks").out
 
 

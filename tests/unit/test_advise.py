@@ -113,6 +113,11 @@ def test_money_is_the_time_at_its_price() -> None:
     assert found["options"][0]["money"] == pytest.approx(found["options"][0]["cost"]["value"] / 100)
 
 
+@pytest.mark.parametrize(("steps", "said"), [(1, "for 1 step,"), (2000, "for 2,000 steps,")])
+def test_a_job_is_as_long_as_it_says(steps: int, said: str) -> None:
+    assert said in plain(report.document(advised(raced(0.1, 0.2, starts=(1.0, 1.0)), Goal("job", steps))).summary)
+
+
 def test_who_breaks_a_bound_is_ruled_out_with_the_reason() -> None:
     race = raced(0.1, 0.2)
     slow = advised(race, Goal("throughput", latency=0.15, share=0.5))

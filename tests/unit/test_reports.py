@@ -184,6 +184,25 @@ def test_a_race_in_which_one_failed_says_nothing_of_how_the_ratio_depends_on_the
     assert "Welch's F(1" in said and "Welch's F(2" in str(sweep.document(swept(8, 16, 32)))
 
 
+def test_a_sweep_says_what_its_races_would() -> None:
+    busy = "Other programs used more than 5% of this machine"
+    skipped = (Skip("jax:jit", "it has no such task"),)
+    results = [replace(each, warnings=(busy,)) for each in swept(8, 16, skipped=skipped)]
+    shown = [plain(each.text) for each in blocks_of(sweep.document(results), Note)]
+    for said in (busy, "jax:jit was left out: it has no such task"):
+        assert sum(said in each for each in shown) == 1
+    told = sweep.as_json(results)["races"]
+    assert [each["warnings"] for each in told] == [[busy]] * 2
+    assert {each["skipped"][0]["contender"] for each in told} == {"jax:jit"}
+
+
+def test_a_batch_is_best_of_those_that_are_shown_to_be_slower() -> None:
+    equal = tuple(replace(each, step=factories.FIELD[0].step) for each in factories.FIELD[:2])
+    apart, alike = (plain(sweep.document([judge(factories.race(field, of=factories.case(batch=8)))]).summary)
+                    for field in (factories.FIELD[:2], equal))
+    assert "not shown to be faster than" in alike and "not shown" not in apart
+
+
 def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
     results = [*swept(8), *swept(16, certificates=())]
     (told,) = blocks_of(sweep.document(results), Banner)

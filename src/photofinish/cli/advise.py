@@ -73,6 +73,8 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
                          "write --steps 50000, say, or choose another --goal")
     if goal != "job" and steps is not None:
         raise UsageError(f"--goal {goal} has no length", "leave --steps out, or write --goal job")
+    if GOALS[goal].hint != "duration":
+        options.refuse(("per_hour",), f"what --goal {goal} costs is no time")
     if latency is None:
         options.refuse(("share",), "it is of the steps that keep --latency")
     options.either(model, session, "advice is for a model to race, or from a race in the store", "advise")

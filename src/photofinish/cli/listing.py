@@ -40,12 +40,12 @@ def command(what: str, words: tuple[str, ...], task: str | None, as_json: bool) 
     found = kind.entries()
     if task is not None:
         found = _of_task(what, task, found)
-    found = [each for each in found if _has(each, words)]
+    found = [each for each in found if _has(each, words)
+             and (DOUBLE in words or each["name"].partition(":")[0] != DOUBLE)]
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        shown = [each for each in found if DOUBLE in words or each["name"].partition(":")[0] != DOUBLE]
-        output.show(output.sheet(what.capitalize(), "", *_blocks(what, kind, shown)))
+        output.show(output.sheet(what.capitalize(), "", *_blocks(what, kind, found)))
 
 
 def _of_task(what: str, task: str, entries: list[Entry]) -> list[Entry]:

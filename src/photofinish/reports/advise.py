@@ -27,7 +27,7 @@ from photofinish.render.quantities import TIMES
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender
+from photofinish.reports.reading import TASKS, attributed, contender, counted
 from photofinish.stats.choice import Option
 from photofinish.stats.jobs import BreakEven
 from photofinish.values import to_json
@@ -94,7 +94,7 @@ def _chance(chosen: Option) -> Text:
 def _of(advice: Advice) -> Text:
     goal, case = advice.goal, advice.result.race.case
     if goal.name == "job" and goal.steps is not None:
-        return " for ", Quantity(goal.steps, "count"), " steps, start and compilation included"
+        return (f" for {counted(goal.steps, 'step')}, start and compilation included",)
     return {"throughput": (" a step",), "memory": (" at its peak",), "energy": (f" for each of the {case.unit}",),
             "first-result": (" from its start",)}.get(goal.name, ())
 

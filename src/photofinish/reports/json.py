@@ -24,6 +24,7 @@ from photofinish.stats.scaling import forecasts, process_peaks, scalings, serial
 from photofinish.stats.serving import served
 from photofinish.stats.time_split import time_splits
 from photofinish.values import (
+    SERVE,
     Accuracy,
     Certificate,
     Consumption,
@@ -185,6 +186,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "seconds_per_step": estimated(each.time) if result.race.case.task in TASKS else None,
         "seconds_per_epoch": estimated(each.time) if result.race.case.task == "epoch" else None,
         "seconds_of_training": estimated(each.time) if result.race.case.task == "fit" else None,
+        "median_latency": estimated(each.time) if result.race.case.task == SERVE else None,
         "serving": serving.get(each.contender),
         "throughput": estimated(each.throughput),
         "phases": _keys(phases.get(each.contender, {})),

@@ -67,7 +67,7 @@ def _headline(results: Sequence[Result], model: Model) -> Section:
         ("NO BREAK-EVEN", "open")
     said = _sentence(model)
     others = tuple(told for told in map(_told, model.crossings()) if told != said)
-    return Section("links", "", (Banner(tone, label, said, others),))
+    return Section("links", "", (Banner(tone, label, said, others), *verdict.remarks(results)))
 
 
 def _sentence(model: Model) -> Text:
@@ -181,6 +181,7 @@ def as_json(results: Sequence[Result], predict: Sequence[Link] = ()) -> dict[str
                         "raced": each.raced}
                        for each in model.crossings()],
         "races": [{"id": each.race.id, "link": to_json(each.race.case.link), "outcome": verdict.outcome(each),
-                   "verdicts": to_json(each.verdicts), "scaling": [scaled(one) for one in scalings(each.race)]}
+                   "verdicts": to_json(each.verdicts), "scaling": [scaled(one) for one in scalings(each.race)],
+                   "warnings": list(each.warnings), "skipped": to_json(each.race.skipped)}
                   for each in results],
     }))

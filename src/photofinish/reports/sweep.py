@@ -34,6 +34,7 @@ from photofinish.reports.reading import (
     between,
     contender,
     interval,
+    listed,
     ranked,
     unproven,
     without_empty,
@@ -73,7 +74,8 @@ def _headline(results: Sequence[Result], found: Sequence[Curve], bound: float | 
         ("NOT COMPARABLE", "bad") if unproven(results) else \
         ("NO BATCH", "open") if bound is not None and not any(each.best for each in found) else ("BEST BATCH", "good")
     details = tuple(_told(each) for each in found if each.knee is not None)
-    return Section("sweep", "", (Banner(tone, label, _sentence(results, found, bound, share), details),))
+    return Section("sweep", "", (Banner(tone, label, _sentence(results, found, bound, share), details),
+                                  *verdict.remarks(results)))
 
 
 def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Text:
@@ -91,7 +93,16 @@ def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | 
     best, point = max(choices, key=lambda each: each[1].throughput.value)  # type: ignore[union-attr]
     assert point.throughput is not None
     return (*lead, contender(best.contender), " gets furthest: ",
-            Span(f"{write(point.throughput.value, 'number')} {unit} a second", "strong"), f" at batch {point.batch}.")
+            Span(f"{write(point.throughput.value, 'number')} {unit} a second", "strong"), f" at batch {point.batch}",
+            *_rivals(results, best.contender, point.batch), ".")
+
+
+def _rivals(results: Sequence[Result], best: str, batch: int) -> Text:
+    """Those that it is not shown to be faster than at that batch."""
+    result = next(each for each in results if each.race.case.batch == batch)
+    rivals = [each.contender for each in ranked(result) if each.contender != best
+              and ((told := between(result, best, each.contender)) is None or told.verdict != "FASTER")]
+    return (", where it is not shown to be faster than ", *listed(list(map(contender, rivals)))) if rivals else ()
 
 
 def _chosen(curve: Curve, bound: float | None) -> Point | None:
@@ -327,7 +338,8 @@ def as_json(results: Sequence[Result], bound: float | None = None, share: float 
         "curves": [_curve_json(each) for each in curves(results, bound, share)],
         "weak_scaling": [scaled(each) for each in weak_scalings(each.race for each in results)],
         "races": [{"id": each.race.id, "batch": each.race.case.batch, "outcome": verdict.outcome(each),
-                   "verdicts": to_json(each.verdicts), "metering": to_json(each.race.metering)} for each in results],
+                   "verdicts": to_json(each.verdicts), "metering": to_json(each.race.metering),
+                   "warnings": list(each.warnings), "skipped": to_json(each.race.skipped)} for each in results],
     }
     return dict(finite(found))
 

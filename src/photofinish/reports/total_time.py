@@ -171,8 +171,9 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Block, ...]:
                Column("Ahead with a filled cache"))
     size = result.race.case.batch * result.race.case.units
     each = f" A step takes {size:,.0f} {result.race.case.unit}." if many == "steps" else ""
-    caption = (f"From how many {many} on compiling has paid for itself: in brackets the 95 % interval over launches, "
-               f"into which a first run's compile time, seen once, goes as it was.{each}")
+    sure = "one launch shows no interval." if len(result.race.launches) < 2 else \
+        "in brackets the 95 % interval over launches, into which a first run's compile time, seen once, goes as it was."
+    caption = f"From how many {many} on compiling has paid for itself: {sure}{each}"
     table = Table("break_even", columns, rows, caption)
     if len(rows) > _ROWS:
         return (Fold("From when on compiling has paid for itself, of every pair", (table,)),)

@@ -38,9 +38,15 @@ _TONES = {"FASTER": "good", "EQUIVALENT": "good", "UNDECIDED": "open"}
 def section(result: Result) -> Section:
     label = outcome(result)
     blocks: list[Block] = [Banner(_TONES.get(label, "bad"), label, sentence(result), _details(result))]
-    blocks += [Note(warning, "warning") for warning in attributed(result, result.warnings)]
-    blocks += [Note(each) for each in (*_left_behind(result.race.stragglers), *_left_out(result.race.skipped))]
-    return Section("verdict", "", tuple(blocks))
+    return Section("verdict", "", (*blocks, *remarks([result])))
+
+
+def remarks(results: Sequence[Result]) -> tuple[Note, ...]:
+    """What to read beside the verdicts, each thing once: warnings, and who was left behind or out."""
+    warnings = [Note(each, "warning") for result in results for each in attributed(result, result.warnings)]
+    left = [Note(each) for result in results
+            for each in (*_left_behind(result.race.stragglers), *_left_out(result.race.skipped))]
+    return tuple(dict.fromkeys([*warnings, *left]))
 
 
 def _left_behind(stragglers: tuple[Straggler, ...]) -> Iterator[Text]:

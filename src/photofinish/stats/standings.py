@@ -136,14 +136,14 @@ def _throughput(time: Estimate, units: float) -> Estimate:
 
 def _memory(race: Race, name: str) -> int | None:
     """The peak in the rehearsal, where the allocator is as users have it; else, and where a data set is passed over,
-    which no rehearsal loads, the median over launches."""
+    which no rehearsal loads, the most over launches."""
     peaks: dict[int, int] = defaultdict(int)
     for phase in race.phases:
         if phase.contender == name:
             peaks[phase.launch] = max(peaks[phase.launch], phase.memory)
     rehearsed = peaks.pop(REHEARSAL, 0)
     if peaks and (race.case.training is not None or not rehearsed):
-        return int(np.median(list(peaks.values()))) or None
+        return max(peaks.values()) or None
     return rehearsed or None
 
 
