@@ -104,7 +104,7 @@ def _steps(model: Model) -> Section:
     found = model.measured()
     series = tuple(_series(name, list(steps.items())) for name, steps in model.steps.items())
     chart = Chart("lines", "Time per step by the rate of the links", "The band is the 95 % interval over launches.",
-                  series, Axis("Mbit/s", "count", log=True), Axis("seconds of a step", "duration", log=True))
+                  series, Axis("Mbit/s", "number", log=True), Axis("seconds of a step", "duration", log=True))
     columns = (Column("Contender", "contender"), Column("Link", "speed"), Column("Time per step", "duration"),
                Column(f"{PREDICTION} from the other links", "duration"), Column("Measured within"))
     rows = tuple((contender(each.contender), each.rate, interval(each.step), interval(each.held_out),
