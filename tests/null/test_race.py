@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from photofinish import api
+from photofinish.errors import UsageError
 from photofinish.runner.entry import Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
 from photofinish.runner.watchdog import MARK
@@ -232,6 +234,14 @@ def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) ->
     result = race(tmp_path, FAST, SLOW, certify=False, listener=kill_one)
     assert result.race.failures[0].kind == "crash" and "SIGKILL" in result.race.failures[0].message
     assert survivors(tmp_path) == []
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"seed": -1}, "a seed is a number"), ({"seed": 2**31}, "a seed is a number"),
+    ({"budget": math.inf}, "not for ever"), ({"budget": math.nan}, "not for ever"), ({"budget": 0.0}, "not for ever")])
+def test_what_nobody_can_draw_from_or_wait_for_is_refused(tmp_path: Path, asked: dict[str, float], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        race(tmp_path, FAST, SLOW, **asked)
 
 
 def test_who_crashes_in_training_is_still_raced_in_inference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
