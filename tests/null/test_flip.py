@@ -42,6 +42,14 @@ def test_that_nothing_flips_it_is_an_answer(store: Path) -> None:
     assert len(_FORMATS["csv"]([report.document(found)]).splitlines()) == 1 + len(found.looks)
 
 
+def test_a_batch_that_processes_cannot_share_is_no_end(store: Path) -> None:
+    shared = "fake:steady+mean[2,noise=0.0001,step=0.018]"
+    found = flip_run.run(MODEL, [SMALL, shared], settings=["memory=1"], batches=(3, 4), batch=4, launches=2,
+                         threads=2, store=store)
+    (refused,) = (each for each in found.looks if each.change.told == "batch=3")
+    assert found.ranked and not refused.reversed and "cannot share a batch of 3" in refused.reason
+
+
 def test_stopped_by_hand_it_keeps_what_was_tried(store: Path) -> None:
     def stop(progress: Any) -> None:
         if progress.text == "trying batch=12":
