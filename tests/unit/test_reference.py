@@ -1,5 +1,6 @@
 """What the reference of a race's certificates is computed on."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from photofinish import api
+from photofinish import api, environments
 from photofinish.errors import UsageError
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Numpy
@@ -19,13 +20,16 @@ from photofinish.runner import reference
 from photofinish.runner.entry import Entry
 from photofinish.runner.process import WorkerFailed
 from photofinish.runner.reference import Reference
+from photofinish.runner.witnesses import TENSORFLOW, TORCH, Witness, numpy, stand_ins
+from photofinish.values import Contender
 
 STEEP = f"{Path(__file__).parents[1] / 'null' / 'tiny.py'}:tiny_steep"
 NAMES = {"numpy": "numpy float64", **{each: f"{each} float64, confirmed by numpy" for each in ("tensorflow", "torch")}}
 
 
 def course(model: str, batch: int) -> Any:
-    return SimpleNamespace(graph=find(model).small(), case=SimpleNamespace(model=model, batch=batch))
+    return SimpleNamespace(graph=find(model).small(), entries=[],
+                           case=SimpleNamespace(model=model, batch=batch, device="cpu"))
 
 
 @pytest.mark.parametrize(("model", "batch", "samples"), [
@@ -137,9 +141,9 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     of.folder, of.weights, of.entries = tmp_path, None, []
     of.listener = lambda progress: told.append(progress.text)
     found = Reference(of, None, (1, 1))
-    monkeypatch.setattr(found, "stand_ins", [Entry(each, found.numpy.home) for each in reference.FAST])
+    monkeypatch.setattr(found, "stand_ins", [Witness(each, found.numpy.home) for each in (TENSORFLOW, TORCH)])
 
-    def run(entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1, **options: bool) -> None:
+    def run(entry: Witness, folder: Path, label: str, command: str = "prove", parts: int = 1, **options: bool) -> None:
         framework = entry.contender.framework
         if (framework, command) == (fails, "prove"):
             raise WorkerFailed("crash", "no room")
@@ -161,6 +165,30 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     assert found.name(found.folder(1)) == NAMES["numpy"] and found.name(folder) == NAMES[who]
     found.more_free_runs(0)
     assert ran[-1] == (who, "free_runs", "reference")  # whoever computed the others of that proof
+
+
+def test_in_a_race_on_a_gpu_pytorch_is_asked_there_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it fails (too little memory, say) the processor computes as in any race."""
+    home = numpy().home
+    monkeypatch.setattr(environments, "resolve", lambda contender: home)
+    assert [each.name for each in stand_ins("cpu")] == ["tensorflow:graph", "torch:eager"]
+    there = stand_ins("cuda:1")
+    assert [each.name for each in there] == ["torch:eager on cuda:1", "tensorflow:graph", "torch:eager"]
+    assert there[0].credit == "torch float64 on cuda:1, confirmed by numpy"
+    assert numpy().credit == "numpy float64"
+    loaded = [Reference(course("digits_cnn", 2), None, (1,))._load_arguments(each)["setup"] for each in there]
+    assert [setup["device"] for setup in loaded] == ["cuda:1", "cpu", "cpu"]
+    assert {setup["precision"] for setup in loaded} == {"float64"}
+
+
+def test_on_a_gpu_it_is_the_pytorch_that_races_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that Photofinish keeps may have no CUDA."""
+    home = numpy().home
+    given = replace(home, python=Path("/given/bin/python"))
+    monkeypatch.setattr(environments, "resolve", lambda contender: home)
+    field = [Entry(Contender("jax", "jit"), home), Entry(Contender("torch", "compile"), given)]
+    assert [each.home for each in stand_ins("cuda", field)] == [given, home, home]
+    assert stand_ins("cuda", field[:1])[0].home == home
 
 
 def test_a_proof_that_is_sure_to_fill_the_disk_is_refused_before_it_begins(tmp_path: Path,

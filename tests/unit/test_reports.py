@@ -311,6 +311,17 @@ def test_shared_places_are_marked() -> None:
     assert [row[0] for row in standings.rows] == ["1=", "1="]
 
 
+def test_standings_on_a_gpu_tell_its_memory_rather_than_page_faults() -> None:
+    race = RESULTS["decided"].race
+    titles = [column.title for column in tables(document(RESULTS["decided"]), "standings")[0].columns]
+    assert "Page faults per step" in titles and "On the device" not in titles
+    held = tuple(replace(each, device_memory=2**30 if each.name == "build" else 2**31) for each in race.phases)
+    (standings,) = tables(document(judge(replace(race, phases=held))), "standings")
+    told = [column.title for column in standings.columns]
+    assert {row[told.index("On the device")] for row in standings.rows} == {2**31}
+    assert "Page faults per step" not in told and "allocator gave out" in standings.caption
+
+
 def test_the_lead_changes_where_the_lines_cross() -> None:
     jobs = total_time.lines(RESULTS["decided"])
     (turn,) = total_time.overtakings(jobs, lambda a, b: True)

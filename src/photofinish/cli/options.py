@@ -244,7 +244,7 @@ def _known_device(_ctx: click.Context, _param: click.Parameter, device: str) -> 
 
 
 device = click.option("--device", default="cpu", show_default=True, metavar="NAME", callback=_known_device,
-                      help="cpu or cuda. On one H200, PyTorch, JAX and Keras on both have been run; on others, and on "
+                      help="cpu or cuda. On an H200, PyTorch, JAX and Keras on both have been run; on others, and on "
                            "several GPUs, nothing.")
 threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",

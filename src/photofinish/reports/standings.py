@@ -27,6 +27,7 @@ from photofinish.reports.reading import (
     interval,
     listed,
     measure,
+    memory_bytes,
     peaks_of,
     ranked,
     timed,
@@ -82,8 +83,9 @@ def table(result: Result) -> Table:
                Column(f"{result.race.case.unit.capitalize()}/s", "number"), Column("Time over fastest", "ratio"),
                Column("Tie group", "count"), Column("CPU cores used", "number"),
                Column("Page faults per step", "number"), Column("Peak memory", "bytes"),
-               Column("Scatter of launches", "percent"))
-    rows = tuple(_row(result, each, ranking) for each in result.standings)
+               Column("On the device", "bytes"), Column("Scatter of launches", "percent"))
+    on_device = {name: max(peaks.values()) for name, peaks in memory_bytes(result, device=True).items()}
+    rows = tuple(_row(result, each, ranking, on_device) for each in result.standings)
     caption = "A place is one more than the number of those shown to be faster. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
     scattering = measure(result.race.case).replace("time per step", "step time")
@@ -92,17 +94,20 @@ def table(result: Result) -> Table:
     if any(each.spread is not None for each in result.standings):
         caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process. "
     if any(each.memory is not None for each in result.standings):
-        caption += f"Peak memory: of one process, {peaks_of(result.race.case)}."
+        caption += f"Peak memory: of one process, {peaks_of(result.race.case)}"
+        caption += "; on the device: of what its framework's allocator gave out." if on_device else "."
     return without_empty(Table("standings", columns, rows, caption.rstrip()))
 
 
-def _row(result: Result, standing: Standing, ranking: list[Standing]) -> tuple[Cell, ...]:
+def _row(result: Result, standing: Standing, ranking: list[Standing], on_device: dict[str, int]
+         ) -> tuple[Cell, ...]:
     return (place(result, standing), contender(standing.contender), _format(result, standing.contender),
             interval(standing.time),
             standing.throughput.value if standing.throughput else None,
             over_leader(result, standing.contender),
             1 + standing.tie_group if standing.tie_group is not None and len(ranking) > 2 else None,
-            standing.cpu_per_wall, standing.faults_per_step, standing.memory, standing.spread)
+            standing.cpu_per_wall, None if on_device else standing.faults_per_step,  # next to nothing of a GPU's step
+            standing.memory, on_device.get(standing.contender), standing.spread)
 
 
 def place(result: Result, standing: Standing) -> Cell:

@@ -21,7 +21,7 @@ from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.measure import proof, split
 from photofinish.runner.parcel import adapter_digest, rules_digest
-from photofinish.values import Contender
+from photofinish.runner.witnesses import Witness
 
 WORTH = 60.0  # seconds that computing one took: what takes less is computed again
 STALE = 24 * 3600.0  # seconds after which nobody is still writing or removing what is half there
@@ -46,16 +46,17 @@ def root() -> Path | None:
         return None
 
 
-def key(folder: Path, graph: Graph, able: Iterable[tuple[Contender, str]], parts: int, forward_only: bool) -> str:
+def key(folder: Path, graph: Graph, able: Iterable[Witness], device: str, parts: int, forward_only: bool) -> str:
     """Everything that a reference depends on: the plan, weights and data in the proof's folder; the rules; who may
-    compute it, in which versions."""
+    compute it for a race on that device, in which versions."""
     digest = hashlib.sha256()
     for path in (folder / "plan.json", folder / "given.npz", Path(proof.__file__), Path(split.__file__)):
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
-    told = [rules_digest(), machine.processor(), parts, forward_only,
-            *((each.name, adapter_digest(each.framework, graph, each.mode), version) for each, version in able)]
+    told = [rules_digest(), machine.hardware(device), parts, forward_only,
+            *((each.name, adapter_digest(each.contender.framework, graph, each.contender.mode), each.home.version)
+              for each in able)]
     digest.update(json.dumps(told).encode())
     return digest.hexdigest()
 

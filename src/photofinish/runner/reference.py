@@ -3,8 +3,7 @@
 NumPy, plain enough to be read, is the reference of every model it can compute in reasonable time. For a larger one
 a framework in float64, several times as fast, takes its place on two conditions: NumPy has certified it on the same
 model at reduced size, and agrees with it on this very model in the outputs, the loss, every gradient and the running
-statistics. So no framework is ever the only witness for itself. TensorFlow is asked first, then PyTorch: the 1/√2 of
-TensorFlow's GELU, for one, is rounded to float32.
+statistics. So no framework is ever the only witness for itself.
 """
 
 import shutil
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from photofinish import environments, models
+from photofinish import machine, models
 from photofinish.environments.make import told
 from photofinish.errors import UsageError
 from photofinish.graph import Graph, ModelError
@@ -31,14 +30,12 @@ from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner import kept
 from photofinish.runner.course import UNHURRIED, Course, usable_cores
-from photofinish.runner.entry import Entry
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
+from photofinish.runner.witnesses import CPU, NUMPY, Witness, numpy, stand_ins
 from photofinish.store import Store
-from photofinish.values import Contender, Progress
+from photofinish.values import Progress
 
-NUMPY = Contender("numpy", "reference")
-FAST = (Contender("tensorflow", "graph"), Contender("torch", "eager"))
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
 Paces = Sequence[tuple[Optimizer, ...]]
 # Where ten steps as long as proofs usually take lead nowhere (a deep model without normalisation), shorter ones do.
@@ -64,18 +61,17 @@ class Reference:
         self.store = store
         self.anew = self.afresh = anew  # certified again, whatever the store knows; computed again, whatever is kept
         self.draws = draws
-        self.numpy = Entry(NUMPY, _here())
+        self.numpy = numpy()
         self.stand_ins = self._stand_ins()
         self.of_each = of_each_part(course.graph)
         self.prepared: set[Path] = set()
-        self.by: dict[Path, Entry] = {}  # who computed the reference of a proof: on another seed it may be another
+        self.by: dict[Path, Witness] = {}  # who computed the reference of a proof: on another seed it may be another
         self.failure: WorkerFailed | None = None  # of NumPy: once is enough
         self.widened: set[Path] = set()
 
     def name(self, folder: Path) -> str:
         """What certificates say of the reference of that proof."""
-        by = self.by[folder]
-        return "numpy float64" if by == self.numpy else f"{by.contender.framework} float64, confirmed by numpy"
+        return self.by[folder].credit
 
     @property
     def forward_only(self) -> bool:
@@ -159,8 +155,8 @@ class Reference:
             kept.keep(self._key(folder, parts), folder, found, where)
 
     def _key(self, folder: Path, parts: int) -> str:
-        able = [(each.contender, each.home.version) for each in (self.numpy, *self._stand_ins())]
-        return kept.key(folder, self.course.graph, able, parts, self.forward_only)
+        able = [self.numpy, *self._stand_ins()]
+        return kept.key(folder, self.course.graph, able, self.course.case.device, parts, self.forward_only)
 
     def _check_room(self) -> None:
         """Raises UsageError where the proof is sure to fill the disk, rather than after an hour."""
@@ -175,15 +171,14 @@ class Reference:
         """The reference's part of the proof, by the first stand-in that is believed. Raises WorkerFailed."""
         while self.stand_ins:
             fast = self.stand_ins[0]
-            framework = fast.contender.framework
             try:
                 if self._certified(fast) and self._believed(fast, folder, parts):
-                    self._say(f"computing the reference with {framework} in float64")
+                    self._say(f"computing the reference with {fast.title} in float64")
                     self._run(fast, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
                     self.by[folder] = fast
                     return
             except WorkerFailed as error:
-                self._say(f"{framework} is no reference here ({error.message})")
+                self._say(f"{fast.title} is no reference here ({error.message})")
             del self.stand_ins[0]
         self._say("computing the float64 reference")
         self._run(self.numpy, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
@@ -221,23 +216,22 @@ class Reference:
         usual = min(proof.LEAST_BATCH, models.find(self.course.case.model).batch)
         return -(-usual // world) * world
 
-    def _stand_ins(self) -> list[Entry]:
+    def _stand_ins(self) -> list[Witness]:
         """The frameworks that may stand in for NumPy here, if it is worth it."""
         if self.course.graph.macs < LARGE or self._small() is None:
             return []
-        homes = [(each, environments.resolve(each)) for each in FAST]
-        return [Entry(each, home) for each, home in homes if isinstance(home, environments.Environment)]
+        return stand_ins(self.course.case.device, self.course.entries)
 
-    def _believed(self, fast: Entry, folder: Path, parts: int) -> bool:
+    def _believed(self, fast: Witness, folder: Path, parts: int) -> bool:
         """Whether NumPy bears out its first step, a hundredth of all that a reference computes. Raises WorkerFailed."""
         if not (folder / NUMPY.framework / "about.json").exists():  # for one before, or at another pace
             self._say("what NumPy makes of the model")
             self._run(self.numpy, folder, NUMPY.framework, "confirm", parts, forward_only=self.forward_only)
-        self._say(f"whether {fast.contender.framework} makes the same of it")
+        self._say(f"whether {fast.title} makes the same of it")
         self._run(fast, folder, REFERENCE, "confirm", parts, forward_only=self.forward_only)
         worst, tensor = disagreement(folder, NUMPY.framework)
         if worst > AGREED:
-            self._say(f"{fast.contender.framework} and NumPy differ by {worst:.1g} in {tensor}")
+            self._say(f"{fast.title} and NumPy differ by {worst:.1g} in {tensor}")
         return worst <= AGREED
 
     def _small(self) -> Graph | None:
@@ -252,17 +246,17 @@ class Reference:
         missing = {type(node.layer) for node in self.course.graph.nodes} - {type(node.layer) for node in small.nodes}
         return None if missing else small
 
-    def _certified(self, fast: Entry) -> bool:
+    def _certified(self, fast: Witness) -> bool:
         """Whether NumPy certifies this framework, in float64, on the reduced model."""
         small = self._small()
         assert small is not None
         framework = fast.contender.framework
         key = "/".join(["float64", small.digest, adapter_digest(NUMPY.framework, small),
                         adapter_digest(framework, small, fast.contender.mode), rules_digest(), fast.name,
-                        str(fast.home.python)])
+                        str(fast.home.python), *([] if fast.device == CPU else [machine.hardware(fast.device)])])
         earned = self.store.certificate(key) if self.store is not None and not self.anew else None
         if earned is None:
-            self._say(f"certifying {framework} in float64 on the reduced model")
+            self._say(f"certifying {fast.title} in float64 on the reduced model")
             folder = self.course.folder / "proof-reduced"
             proof.prepare(folder, small, draws=1, exact_draws=EXACT_DRAWS)
             self._run(self.numpy, folder, REFERENCE)
@@ -283,13 +277,13 @@ class Reference:
                     worker.ask("prove", UNHURRIED.prove, folder=str(folder), label=label,
                                forward_only=forward_only, unit=form.noise, draw=draw, equal=form.equal)
 
-    def _run(self, entry: Entry, folder: Path, label: str, command: str = "prove", parts: int = 1,
+    def _run(self, entry: Witness, folder: Path, label: str, command: str = "prove", parts: int = 1,
              **options: bool) -> None:
         with self._loaded(entry) as worker, self.course.proving(folder, label, command, **options):
             worker.ask(command, UNHURRIED.prove, folder=str(folder), label=label, parts=parts, **options)
 
     @contextmanager
-    def _loaded(self, entry: Entry) -> Iterator[WorkerProcess]:
+    def _loaded(self, entry: Witness) -> Iterator[WorkerProcess]:
         """A worker of its own, gone afterwards. Raises WorkerFailed."""
         worker = self.course.start_reference(entry)
         try:
@@ -298,8 +292,9 @@ class Reference:
         finally:
             worker.kill()
 
-    def _load_arguments(self, entry: Entry) -> dict[str, Any]:
-        setup = {"mode": entry.contender.mode, "precision": "float64", "threads": len(usable_cores())}
+    def _load_arguments(self, entry: Witness) -> dict[str, Any]:
+        setup = {"mode": entry.contender.mode, "device": entry.device, "precision": "float64",
+                 "threads": len(usable_cores())}
         return {"framework": entry.contender.framework, "setup": setup, "sabotage": {}}
 
     def _say(self, text: str) -> None:
@@ -340,10 +335,3 @@ def _chaotic(folder: Path) -> bool:
 def sent_in(form: str) -> str:
     """The label under which its processes send their gradients in that format, in every draw."""
     return f"gradients-{form}"
-
-
-def _here() -> environments.Environment:
-    """This Python, which has NumPy."""
-    found = environments.own(NUMPY)
-    assert isinstance(found, environments.Environment)
-    return found
