@@ -28,6 +28,7 @@ from photofinish.vocabulary import (
     conv,
     dropout,
     global_average_pool,
+    layer_norm,
     linear,
     max_pool,
     relu,
@@ -251,6 +252,50 @@ def test_what_softmax_takes_out_of_scores_has_the_rounding_of_the_values(
     assert LAST_QUERIES in [name for name, reason in earned.listed if "softmax" in reason]
     monkeypatch.setattr(parameters, "_attended", lambda graph: {})
     assert refused(proven(alike))["gradients"].worst.startswith("gradient/linear")
+
+
+def smoothed(x: Tensor) -> Tensor:
+    """As a translator ends: a LayerNorm, and a label smoothed over many words."""
+    logits = linear(layer_norm(x + linear(x, 16)), 20_000)
+    loss(SoftmaxCrossEntropy(label_smoothing=0.1), logits, "label", Spec("", (), "int32"))
+    return logits
+
+
+@pytest.fixture(scope="module")
+def over_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planned(tmp_path_factory.mktemp("words"), record(smoothed, OrderedDict(x=Spec("C", (16,)))), draws=1)
+
+
+def adding_labels(lanes: int, smoothing: float = 0.1) -> Callable[..., Any]:
+    """The pass back of a cross entropy as PyTorch has it: the prediction times the sum of the smoothed label, each lane
+    of which is added up in float32, one class after another."""
+    def rule(use: Any, logits: np.ndarray, label: np.ndarray) -> Any:
+        values, _ = reference_loss(use, logits, label)
+        shifted = np.exp(logits - logits.max(1, keepdims=True))
+        wanted = np.full_like(logits, smoothing / logits.shape[1])
+        wanted[np.arange(len(label)), label] += 1 - smoothing
+        by_lane = wanted.reshape(len(label), -1, lanes).cumsum(1, dtype=np.float32)[:, -1]
+        mean = by_lane.sum(1, keepdims=True) * shifted / shifted.sum(1, keepdims=True) - wanted
+        return values, lambda gradient: (np.expand_dims(gradient, 1) * mean, None)
+    reference_loss = reference.RULES[SoftmaxCrossEntropy]
+    return rule
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+def test_a_smoothed_label_added_up_in_float32_is_certified_and_said_to_be(
+        over_words: Path, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(reference.RULES, SoftmaxCrossEntropy, adding_labels(lanes))
+    earned = proven(over_words)
+    assert refused(earned) == {}
+    assert ["20,000 classes" in reason for name, reason in earned.listed if name == "every gradient"] == [True]
+    monkeypatch.setattr(parameters, "_smoothed", lambda graph: 0)
+    assert refused(proven(over_words))
+
+
+@pytest.mark.parametrize("smoothing", [0.099, 0.0])
+def test_another_smoothing_is_refused(over_words: Path, smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(reference.RULES, SoftmaxCrossEntropy, adding_labels(16, smoothing))
+    assert "gradients" in refused(proven(over_words))
 
 
 def test_scores_that_keep_what_softmax_takes_out_are_refused(alike: Path) -> None:

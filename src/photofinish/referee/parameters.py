@@ -18,6 +18,7 @@ from photofinish.layers import (
     MaxPool,
     Relu,
     SequenceConv,
+    SoftmaxCrossEntropy,
 )
 from photofinish.measure.proof import FORCED
 from photofinish.referee.tolerance import FLOAT32, Format, size
@@ -28,6 +29,8 @@ LOST = (  # where a bias has no effect: why, and the layer and its input that ta
     ("a bias before a BatchNorm, which subtracts it", (BatchNorm, 0)),
     ("a bias of attention's keys, which softmax takes away", (Attention, 1)),
 )
+
+SHOWN = 1e-5  # a rounding above which a certificate says that label smoothing widened it
 
 Results = Mapping[str, np.ndarray]
 
@@ -44,7 +47,8 @@ class Parameters:
     of queries and keys: softmax takes the mean out of what comes back to a row of scores, and where the values are
     nearly alike (in the upper layers of a BERT that has not been trained; Dong et al. 2021, arXiv:2103.03404) little
     but the rounding of that mean is left, on the scale of the values' own gradient. A running statistic is a mean of as
-    many terms.
+    many terms. What a loss that smooths labels over many `classes` passes back may hold their sum, of as many equal
+    terms, times the prediction (PyTorch adds it up): all gradients have its rounding.
     """
 
     def __init__(self, graph: Graph, batch: int, plain: Mapping[str, Results], form: Format = FLOAT32) -> None:
@@ -52,7 +56,9 @@ class Parameters:
         self.form = form
         self.owners = {name: [node for node in graph.nodes if name in dict(node.parameters).values()]
                        for name in graph.parameters}
-        self.rounding = {name: form.of_sum(batch * sum(_positions(graph, node) for node in nodes))
+        self.classes = _smoothed(graph)
+        self.smoothing = form.of_equal(self.classes) if self.classes else 0.0
+        self.rounding = {name: max(self.smoothing, form.of_sum(batch * sum(_positions(graph, node) for node in nodes)))
                          for name, nodes in self.owners.items()}
         self.statistics = {name: form.of_mean(batch * _positions(graph, node))
                            for node in graph.nodes for _, name in node.state}
@@ -107,6 +113,10 @@ class Parameters:
         return scale * taken / (float(self.start["size/" + name]) * sqrt(elements)) / own
 
     def listed(self) -> Iterable[tuple[str, str]]:
+        if self.smoothing > SHOWN:
+            yield "every gradient", (f"a label smoothed over {self.classes:,} classes is a sum of as many equal "
+                                     f"terms, whose roundings in float32 add up to {self.smoothing:.1e} of it; "
+                                     "bounded by that")
         for name in sorted(set(self.undone) - self.faint):
             yield name, (f"gradient {self.gradients[name]:.1e}: the BatchNorms that read it undo it, so its rounding "
                          f"is that of {self.undone[name]}, of {self.gradients[self.undone[name]]:.1e}")
@@ -121,6 +131,12 @@ class Parameters:
 
     def _loudest(self, name: str) -> float:
         return max(self.gradients[other] for other in self.siblings(name))
+
+
+def _smoothed(graph: Graph) -> int:
+    """The most classes over which a loss smooths its labels, 0 where none does."""
+    return max((graph.spec(each.prediction).size("C") for each in graph.losses
+                if isinstance(each.layer, SoftmaxCrossEntropy) and each.layer.label_smoothing), default=0)
 
 
 def _positions(graph: Graph, node: Node) -> int:

@@ -24,6 +24,7 @@ KINKS = 2.0  # times the exact response: rounding may tip two ReLUs over that th
 SMALL_INPUTS = 8.0  # an eighth in root mean square
 CAP = 4.0  # measured for float32: self-noise is 0.9 to 1.2 times the exact response
 COARSER = 2.0 ** 29  # a unit in the last place of float32 over one of float64
+LANES = 8  # sums of float32 that a vector unit adds up side by side: of AVX2, the narrowest of this field
 ZERO = 2.0 ** -38  # of the layer's loudest: what float64 leaves of an exact zero at most, thousands of roundings
 INFINITE = sys.float_info.max  # the error of what cannot be compared; JSON has no infinity
 
@@ -50,6 +51,11 @@ class Format:
         """The relative error of a mean of so many terms of one sign, added one after another in float32: three standard
         deviations of a walk whose steps are roundings to nearest of a sum that grows."""
         return max(self.floor, self.stored + UNIT / 2 * sqrt(terms))
+
+    def of_equal(self, terms: int) -> float:
+        """The relative error of a sum of so many equal terms beside one larger than all of them: their roundings are
+        alike, each of up to half a unit in the last place, and add up in each lane."""
+        return self.stored + UNIT / 2 * terms / LANES
 
 
 def coarse(name: str, bits: int) -> Format:
