@@ -53,7 +53,7 @@ def candidates(goal: Goal, task: str, device: str, choice: Choice) -> list[str]:
     """Everything that could be taken here at once: each framework in each of its modes that has the task, in formats
     that are allowed; of one to stay with, its default mode with each of its other settings, too."""
     found: list[str] = []
-    for each in environments.installed(choice):
+    for each in environments.installed(choice, device):
         info = environments.frameworks()[each.framework]
         if info.in_house or (goal.frameworks and info.name not in goal.frameworks):
             continue

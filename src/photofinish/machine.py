@@ -190,11 +190,24 @@ def hardware(device: str) -> str:
 def lacks(device: str, root: Path = Path("/")) -> str:
     """Why nothing can run on that device here, as far as can be told without a framework; "" if nothing speaks against
     it. A container may have a GPU and no nvidia-smi."""
-    kind = device.partition(":")[0]
-    if kind not in ACCELERATORS or (kind == "cuda" and gpus()):
-        return ""
+    kind, _, number = device.partition(":")
+    there = gpus() if kind == "cuda" else []
+    if kind not in ACCELERATORS or there:
+        return _of_fewer(int(number or 0), len(there)) if there else ""
     title, files = ACCELERATORS[kind]
     return "" if any(any(root.glob(each)) for each in files) else f"no {title} here"
+
+
+def device_memory() -> int | None:
+    """Bytes of the smallest GPU here; None where none says what it has."""
+    return min((each["memory"] for each in gpus() if each["memory"]), default=None)
+
+
+def _of_fewer(number: int, there: int) -> str:
+    """Why there is no device of that number, if there is none: a variable may show fewer, or parts of one (MIG)."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = there if shown is None else len([each for each in shown.split(",") if each.strip()])
+    return "" if number < count else f"there is no GPU of number {number} (they count from 0, and {count} can be seen)"
 
 
 def system_name(root: Path) -> str:

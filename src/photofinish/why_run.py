@@ -70,7 +70,7 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
     meet = Meet.of(field, tasks, device, store or api.DEFAULT_STORE, margin=margin, seed=seed,
                    command=command, listener=listener, timeout=timeout, environments=environments,
                    make_environments=make_environments)
-    taken = with_probes(anatomy(graph, task == "train"), case.batch)
+    taken = with_probes(anatomy(graph, task == "train"), case.batch, case.device)
     races = {each: replace(race, parts=taken.parts)
              for each, race in meet.begin({each: replace(case, task=each) for each in tasks}).items()}
     for race in races.values():

@@ -258,7 +258,7 @@ def _said(error: BaseException) -> str:
 
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate",
-                 "resource_exhausted", "bad_alloc", "oom when allocating")
+                 "resource_exhausted", "bad_alloc", "oom when allocating", "alloc_failed")
 WRONG_USE = "wrong use"  # of Photofinish, by whoever asked for what is not there: no failure of a contender
 
 

@@ -309,7 +309,7 @@ def test_a_race_interrupted_before_anything_was_timed_says_so(command: Command, 
 
 def test_who_only_infers_is_left_out_of_the_largest_batch_of_training(command: Command, own_model: str,
                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "installed", lambda choice: environments.expand("fake,fake:forward"))
+    monkeypatch.setattr(environments, "installed", lambda choice, device: environments.expand("fake,fake:forward"))
     monkeypatch.setattr(Search, "run", lambda self: ())
     run = command("largest-batch", own_model, "--json")
     assert run.code == 0 and json.loads(run.out)["failures"] == []

@@ -65,6 +65,22 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert first.chosen is not None and first.chosen.contender == "a"
 
 
+def test_on_a_gpu_the_memory_that_counts_is_its_own() -> None:
+    """The process with the larger libraries may hold less of it."""
+    race = raced(0.1, 0.1, starts=(1.0, 1.0))
+    held = {"a": (8 << 30, 1 << 30), "b": (2 << 30, 6 << 30)}
+    race = replace(race, phases=tuple(replace(each, memory=held[each.contender][0],
+                                              device_memory=held[each.contender][1]) for each in race.phases))
+    for device, least in (("cpu", "b"), ("cuda", "a")):
+        there = replace(race, case=replace(race.case, device=device))
+        found = advised(there, Goal("memory"))
+        assert found.chosen is not None and found.chosen.contender == least
+        allowed = advised(there, Goal("throughput", memory=4 << 30))
+        assert allowed.chosen is not None and allowed.chosen.contender == least
+    untold = replace(there, phases=tuple(replace(each, device_memory=None) for each in there.phases))
+    assert advised(untold, Goal("throughput", memory=4 << 30)).chosen is None
+
+
 def test_the_first_result_waits_for_no_warm_up() -> None:
     race = raced(0.1, 0.1, starts=(1.0, 2.0))
     slow = tuple(replace(each, seconds=(5.0, 5.0), kind="warmup", steps=2) for each in race.warm_ups
@@ -258,7 +274,7 @@ def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
 
 def test_nobody_races_where_the_framework_to_stay_with_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contenders that are not named would be everybody's, none of which one would take."""
-    monkeypatch.setattr(advise_run.environments, "installed", lambda choice: [Contender("torch", "eager")])
+    monkeypatch.setattr(advise_run.environments, "installed", lambda choice, device: [Contender("torch", "eager")])
     monkeypatch.setattr(advise_run.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
     with pytest.raises(UsageError, match="nothing of cntk can run here at once in task train"):
         advise_run.run("mlp", Goal("memory", frameworks=("cntk",)))

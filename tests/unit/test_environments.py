@@ -22,6 +22,7 @@ from photofinish.environments import (
     FrameworkInfo,
     Missing,
     Recipe,
+    builds,
     cache,
     choice,
     expand,
@@ -270,6 +271,42 @@ def test_a_framework_one_of_whose_packages_cannot_be_found_is_not_installed(
     (tmp_path / "ghost.py").touch()
     importlib.invalidate_caches()
     assert choice.installed_version(beta) is not None
+
+
+def test_a_build_for_gpus_is_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tensorflow[and-cuda] stands for tensorflow-cpu, onnxruntime-gpu for onnxruntime."""
+    runtime = FrameworkInfo("runtime", "Runtime", Recipe(">=3.6", ("runtime", "tensorflow-cpu")), ("graph",),
+                            ("cpu", "cuda"), {})
+    monkeypatch.setitem(builds.FOR_GPUS, "runtime", "runtime-gpu")
+    installed(tmp_path, runtime="1.0")
+    monkeypatch.setattr(choice, "_is_whole", lambda package: package == "tensorflow")
+    (tmp_path / "runtime-1.0.dist-info").rename(tmp_path / "runtime_gpu-1.1.dist-info")
+    record = tmp_path / "runtime_gpu-1.1.dist-info/METADATA"
+    record.write_text("Metadata-Version: 2.1\nName: runtime-gpu\nVersion: 1.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert choice.installed_version(runtime) == "1.1"
+    monkeypatch.setattr(choice, "_is_whole", lambda package: False)
+    assert choice.installed_version(runtime) is None
+
+
+def test_what_is_made_for_processors_is_not_taken_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    contender, order = Contender("alpha", "eager"), order_for(Contender("alpha", "eager"))
+    made = Environment(Path("/made"), ALPHA, "1.5", choice.MADE)
+    for found in (order, made):
+        missing = choice.able(found, "cuda:1")
+        assert isinstance(missing, Missing) and "for processors" in missing.reason
+        assert missing.cure == "--env alpha=PATH" and choice.able(found, "cpu") is found
+    given, own = replace(made, origin=choice.GIVEN), replace(made, origin=choice.OWN)
+    assert [choice.able(each, "cuda") for each in (given, own)] == [given, own]
+    monkeypatch.setattr(choice, "resolve", lambda *asked: made)
+    assert environments.installed() == [contender] and environments.installed(device="cuda") == []
+    monkeypatch.setattr(environments, "frameworks", headers.frameworks)
+    monkeypatch.setattr(choice, "look", lambda *asked: order)
+    with pytest.raises(UsageError, match="for processors") as told:
+        find_entries(["alpha"], "cuda", Choice(make=True))
+    assert told.value.hint == "--env alpha=PATH"
+    monkeypatch.setattr(builds, "WITH_CUDA", set(ALPHA.packages))
+    assert choice.able(made, "cuda") is made
 
 
 def test_a_folder_that_a_package_left_behind_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

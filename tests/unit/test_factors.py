@@ -224,6 +224,8 @@ def test_what_a_framework_lists_is_tried_of_it() -> None:
     alone, shared = expand("torch:eager,torch:eager+ddp[2]")
     assert "threads=1" in [told for told, _ in variations(alone, [], "train", "cpu")]
     assert "threads=1" not in [told for told, _ in variations(shared, [], "train", "cpu")]
+    on_gpu = [told for told, _ in variations(torch, [], "train", "cuda")]  # where the host's threads and malloc idle
+    assert "mode=cudagraphs" in on_gpu and not {"threads=1", "allocator=default"} & set(on_gpu)
 
 
 def test_every_contender_has_the_factors_that_it_knows() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from photofinish.runner.groups import choose_anchor, default_room, divide, gather
+from photofinish.runner import groups as gathering
+from photofinish.runner.groups import choose_anchor, crowd_device, default_room, divide, gather
 from photofinish.values import Contender
 
 PEAKS = {"a": 3, "b": 2, "c": 4, "d": 1, "e": 2, "f": 3}
@@ -16,7 +17,7 @@ def course(peaks: dict[str, int], room: int | None, **changes: Any) -> Any:
     entries = [SimpleNamespace(name=name, contender=Contender("fake")) for name in peaks]
     steps = {name: float(number) for number, name in enumerate(reversed(list(peaks)), 1)}  # the last is the fastest
     values = {"live": entries, "peaks": peaks, "room": room, "seed": 1, "anchor": "", "tasks": ["train"],
-              "estimates": {"train": steps}}
+              "estimates": {"train": steps}, "device_peaks": {}, "case": SimpleNamespace(device="cpu")}
     return SimpleNamespace(**{**values, **changes})
 
 
@@ -48,6 +49,19 @@ def test_who_cannot_be_stopped_is_alive_alone_and_the_others_share_a_group() -> 
     for number in range(1, 9, 2):
         groups = gather(field, number)
         assert sorted(groups) == [["a", "c"], ["b"]] and gather(field, number + 1) == groups[::-1]
+
+
+def test_whom_a_device_does_not_hold_together_takes_turns_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is stopped gives none of it back. One that tells nothing counts as the largest."""
+    gib, cuda = 2**30, SimpleNamespace(device="cuda")
+    monkeypatch.setattr(gathering.machine, "device_memory", lambda: 24 * gib)
+    field = course({"a": 1, "b": 1}, None, case=cuda, device_peaks={"a": 14 * gib, "b": 2 * gib})
+    assert gather(field, 1) == [["a", "b"]]
+    field.device_peaks.pop("b")
+    assert sorted(gather(field, 1)) == [["a"], ["b"]] and gather(field, 2) == gather(field, 1)[::-1]
+    assert not crowd_device(field, ["a"]) and gather(course({"a": 1, "b": 1}, None), 1) == [["a", "b"]]
+    monkeypatch.setattr(gathering.machine, "device_memory", lambda: None)
+    assert gather(field, 1) == [["a", "b"]]
 
 
 def test_one_that_is_too_large_for_any_room_leaves_the_others_together() -> None:

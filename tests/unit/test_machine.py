@@ -142,4 +142,19 @@ def test_a_gpu_is_part_of_what_computes_on_it(monkeypatch: pytest.MonkeyPatch) -
 def test_a_device_that_is_not_there_is_told_before_anything_starts(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, there: str, lacking: str) -> None:
     monkeypatch.setattr(machine, "gpus", list)
+    assert machine.device_memory() is None
     assert machine.lacks(device, write(tmp_path, {there: ""} if there else {})) == lacking
+
+
+@pytest.mark.parametrize(("shown", "device", "lacking"), [
+    (None, "cuda", ""), (None, "cuda:1", ""), (None, "cuda:2", "no GPU of number 2"), ("1", "cuda:0", ""),
+    ("1", "cuda:1", "no GPU of number 1"), ("", "cuda", "no GPU of number 0"),
+])
+def test_a_gpu_of_a_number_that_is_not_there_is_told_before_anything_starts(
+        monkeypatch: pytest.MonkeyPatch, shown: str | None, device: str, lacking: str) -> None:
+    monkeypatch.setattr(machine, "gpus", lambda: [{"name": "A", "memory": 2**35}, {"name": "B", "memory": 2**33}])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if shown is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert machine.device_memory() == 2**33
+    assert lacking in machine.lacks(device) and bool(machine.lacks(device)) is bool(lacking)

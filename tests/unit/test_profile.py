@@ -2,10 +2,13 @@
 
 import re
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
 from photofinish.explain.profile import whereabouts
+from photofinish.frameworks import Unsupported
+from photofinish.measure import profile as measured
 from photofinish.measure.profile import placed
 from photofinish.render.document import Paragraph
 from photofinish.render.quantities import plain as words
@@ -100,6 +103,17 @@ def test_steps_may_follow_each_other_without_a_gap_and_within_the_rounding_of_th
     events = [Event(STEP, 0.0, 1.0 + 1e-12, 1), Event("kernel", 0.5, 0.5 + 1e-12, 1), Event(STEP, 1.0, 1.0, 1)]
     first, second = placed(events, RULES)
     assert there(first) == {KERNELS: 0.5, DISPATCH: 0.5} and there(second) == {DISPATCH: 1.0}
+
+
+def test_a_profiler_that_cannot_see_the_device_leaves_what_the_system_counts() -> None:
+    def watched(*asked: object) -> None:
+        raise Unsupported("of such profiles nobody has seen one")
+
+    engine = SimpleNamespace(contestant=SimpleNamespace(put=lambda state: None), state={}, step=lambda task: 0.25,
+                             watched=watched)
+    found = measured.profile(engine, "tensorflow", "train", 3)
+    assert found["seconds"] == [0.25] * 3 and found["faults"] >= 0
+    assert (found["profiler"], found["hidden"], found["profiled"]) == ("", [], [])
 
 
 def test_an_event_never_outlasts_the_one_around_it() -> None:

@@ -33,6 +33,15 @@ def test_memory_foretells_the_size() -> None:
     assert len(search(500.0, 8.0, 2048.0, noise=2.0)) <= 6 < len(search(500.0, 8.0, 2048.0, told=False))
 
 
+def test_on_a_device_its_own_memory_foretells() -> None:
+    """That of the process hardly grows there."""
+    trials: list[Trial] = []
+    while (batch := next_batch(trials, 2048 * MIB)) is not None:
+        held = (500 + 8 * batch) * MIB
+        trials.append(Trial(batch, held <= 2048 * MIB, 900 * MIB + batch, held))
+    assert len(trials) <= 6 and largest(trials) == 192
+
+
 def test_a_search_that_was_stopped_goes_on_as_it_would_have() -> None:
     trials = search(500.0, 8.0, 2048.0)
     for done, each in enumerate(trials):

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from photofinish import stats
+from photofinish.render.document import Note
+from photofinish.render.quantities import plain
+from photofinish.reports import standings
 from photofinish.stats import paired
 from photofinish.values import Block, Race
 from stats_races import World
@@ -84,6 +87,17 @@ def test_without_an_anchor_a_launch_compares_nobody_of_different_groups() -> Non
     race = World().grouped(np.random.default_rng(0), (1.0, 1.1, 1.3), [((0, 1), (2,))] * 3)
     assert paired.estimate_ratio(race, "a", "c") is None and paired.estimate_ratio(race, "a", "b") is not None
     assert [each.verdict for each in stats.judge(race).verdicts if "c" in (each.a, each.b)] == ["UNDECIDED"] * 2
+
+
+def test_where_everybody_was_alone_they_are_compared_launch_by_launch() -> None:
+    """On a device whose memory holds one at a time."""
+    race = World().grouped(np.random.default_rng(0), (1.0, 1.1, 1.3), [((0,), (1,), (2,)), ((2,), (1,), (0,))] * 3)
+    found = paired.estimate_ratio(race, "a", "c")
+    assert found is not None and found.low < 1.3 < found.high
+    assert [len(rounds) for rounds in paired.round_differences(paired.log_steps(race), "a", "c").values()] == [1] * 6
+    on_gpu = replace(race, case=replace(race.case, device="cuda"))
+    told = [plain(each.text) for each in standings.section(stats.judge(on_gpu)).blocks if isinstance(each, Note)]
+    assert told and "each alone, and are compared launch by launch" in told[0]
 
 
 def test_an_interval_beyond_all_numbers_is_one_still() -> None:

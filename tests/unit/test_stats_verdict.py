@@ -209,11 +209,15 @@ def test_page_faults_are_spoken_of_where_they_cost_something() -> None:
     assert "about b 1.5%" in said
     assert stats.judge(few).warnings == ()
     assert stats.judge(replace(many, case=replace(many.case, regime="out-of-the-box"))).warnings == ()
+    assert stats.judge(replace(many, case=replace(many.case, device="cuda"))).warnings == ()
 
 
 def test_contenders_that_scatter_are_named_in_one_sentence() -> None:
-    (said,) = stats.judge(race(1.0, 1.1, world=World(launch=0.08))).warnings
-    assert "a " in said and ", b " in said
+    scattered = race(1.0, 1.1, world=World(launch=0.08))
+    (said,) = stats.judge(scattered).warnings
+    assert "a " in said and ", b " in said and "by memory placement" in said
+    (said,) = stats.judge(replace(scattered, case=replace(scattered.case, device="cuda"))).warnings
+    assert "clocks" in said and "memory placement" not in said
 
 
 def test_reason_names_the_level_and_the_family() -> None:

@@ -104,14 +104,17 @@ def test_the_sentence_sums_up_what_it_does_not_name(slow: int, said: str) -> Non
     assert len(pair.named) == slow and said in plain(report.sentence(pair))
 
 
-def test_what_would_prove_a_cause_is_asked_of_the_same_case() -> None:
+@pytest.mark.parametrize(("device", "commands"), [("cpu", ["factors", "flip"]), ("cuda", ["flip"])])
+def test_what_would_prove_a_cause_is_asked_of_the_same_case(device: str, commands: list[str]) -> None:
+    """The allocator of the processor is none of a GPU's causes."""
     race = raced(np.random.default_rng(2), {"relu1": 0.0015})
-    case = replace(race.case, classes=10, device="cuda", regime="out-of-the-box", optimizer={"kind": "adam"})
+    case = replace(race.case, classes=10, device=device, regime="out-of-the-box", optimizer={"kind": "adam"})
     told = [each.text for each in blocks_of(report.document(explain(judge(replace(race, case=case)))), Code)
             if isinstance(each, Code)]
-    assert len(told) == 2
+    assert [command.split()[1] for command in told] == commands
+    there = "" if device == "cpu" else f"--device {device} "
     for command in told:
-        assert "--classes 10 --device cuda --regime out-of-the-box --optimizer adam -c a,b" in command
+        assert f"--classes 10 {there}--regime out-of-the-box --optimizer adam -c a,b" in command
 
 
 def test_settings_divide_the_gap_and_leave_what_is_none() -> None:

@@ -68,7 +68,7 @@ def barred(result: Result, goal: Goal) -> dict[str, str]:
     race, found = result.race, {}
     for standing in result.standings:
         reason = _unfit(result, standing.contender) or _refused(race, standing.contender, goal)
-        memory = standing.memory
+        memory = standing.memory if race.case.device == "cpu" else standing.device_memory
         if not reason and goal.memory is not None and (memory is None or memory > goal.memory):
             reason = "its peak memory is not known" if memory is None else "it holds more memory than is allowed"
         if reason:
@@ -124,9 +124,10 @@ def _step(race: Race, goal: Goal) -> Costs:
 def _memory(race: Race, goal: Goal) -> Costs:
     found: Costs = {}
     for phase in race.phases:
-        if phase.launch != REHEARSAL and phase.memory:
+        held = phase.memory if race.case.device == "cpu" else phase.device_memory
+        if phase.launch != REHEARSAL and held:
             launches = found.setdefault(phase.contender, {})
-            launches[phase.launch] = max(launches.get(phase.launch, 0.0), float(phase.memory))
+            launches[phase.launch] = max(launches.get(phase.launch, 0.0), float(held))
     return found
 
 

@@ -10,15 +10,14 @@ from photofinish.claims.evidence import Test, by_word, comparable, margin_of, no
 from photofinish.stats.standings import REHEARSAL, failure_of
 from photofinish.stats.verdict import ALPHA
 from photofinish.study import OUT_OF_MEMORY, Settled
-from photofinish.values import Race
+from photofinish.values import Race, Result
 
 GIB = 2**30
 
 
 def _less(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """a's peak is below b's in every race, by more than its margin: of one rehearsal each, so without an interval."""
-    peaks = [({each.contender: each.memory for each in result.standings if each.memory and each.failure is None},
-              result.race.margin, title) for title, result in comparable(races)]
+    peaks = [(_held(result), result.race.margin, title) for title, result in comparable(races)]
     ratios = [(peak[claim.asks["b"]] / peak[claim.asks["a"]], margin, title) for peak, margin, title in peaks
               if {claim.asks["a"], claim.asks["b"]} <= peak.keys()]  # a title has one for each day it was run on
     if not ratios:
@@ -27,6 +26,13 @@ def _less(claim: Claim, races: Sequence[Settled]) -> Judgement:
                    for below in (True, False))
     told = f"{claim.asks['b']} holds {np.median([ratio for ratio, *_ in ratios]):.2f} times as much (median)"
     return Judgement(claim, weighed(less, other), told, less, other)
+
+
+def _held(result: Result) -> dict[str, int]:
+    """The peak of each that did not fail: on the device where that has memory of its own."""
+    held = {each.contender: each.memory if result.race.case.device == "cpu" else each.device_memory
+            for each in result.standings if each.failure is None}
+    return {name: peak for name, peak in held.items() if peak}
 
 
 def _while_loading(claim: Claim, races: Sequence[Settled]) -> Judgement:

@@ -22,7 +22,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from photofinish.environments import cache, headers, interpreters, make, recipes, releases
+from photofinish.environments import builds, cache, headers, interpreters, make, recipes, releases
 from photofinish.environments.cache import spelled
 from photofinish.environments.contenders import everybody, known
 from photofinish.environments.framework import FrameworkInfo
@@ -103,6 +103,14 @@ def obtain(contender: Contender, choice: Choice, listener: Listener) -> Environm
         return found
     there = have(found, listener)
     return there if isinstance(there, Missing) else _made(there, found.framework)
+
+
+def able(found: Environment | Missing | Order, device: str) -> Environment | Missing | Order:
+    """What was found for a contender, or why it sees no such device."""
+    if isinstance(found, Missing) or (isinstance(found, Environment) and found.origin != MADE):
+        return found
+    reason = builds.lacks(found.framework, device)
+    return Missing(reason, f"--env {found.framework.name}=PATH") if reason else found
 
 
 def foresee(contender: Contender, choice: Choice) -> Environment | Missing | Order:
@@ -226,7 +234,8 @@ def installed_version(framework: FrameworkInfo) -> str | None:
     if spec is None or not all(map(_is_there, others)):
         return None
     # A folder that no package is recorded of may be what an uninstalled one left, or anybody's of that name.
-    return _version(framework.module) or _version(framework.main) or ("unknown" if spec.origin else None)
+    known = map(_version, (framework.module, *builds.names(framework.main)))
+    return next(filter(None, known), "unknown" if spec.origin else None)
 
 
 def cure(framework: FrameworkInfo, version: str = "") -> str:
@@ -235,9 +244,10 @@ def cure(framework: FrameworkInfo, version: str = "") -> str:
     return f"photofinish env create {spelled(framework.name, version)}"
 
 
-def installed(choice: Choice | None = None) -> list[Contender]:
-    """Every framework that can race here at once, in its default mode: nothing has to be made."""
-    return [contender for contender in everybody() if isinstance(resolve(contender, choice), Environment)]
+def installed(choice: Choice | None = None, device: str = "cpu") -> list[Contender]:
+    """Every framework that can race here on the device at once, in its default mode: nothing has to be made."""
+    return [contender for contender in everybody(device)
+            if isinstance(able(resolve(contender, choice), device), Environment)]
 
 
 def at_hand(framework: str, choice: Choice) -> list[str]:
@@ -276,7 +286,7 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
         if not found.has(module):
             return Missing(f"{python} has no {module}", f"{python} -m pip install '{requirement}'")
     packages = found.packages()
-    names = (framework.module.replace("_", "-"), framework.main)
+    names = (framework.module.replace("_", "-"), *builds.names(framework.main))
     version = next((packages[each] for each in names if each in packages), "unknown")
     if _is(version, contender.version):
         return Environment(python, framework, version, GIVEN, found.version, packages)
@@ -301,6 +311,11 @@ def _source(contender: Contender) -> str:
 
 
 def _is_there(package: str) -> bool:
+    """Whether it is installed, under any of its names."""
+    return any(map(_is_whole, builds.names(package)))
+
+
+def _is_whole(package: str) -> bool:
     """Whether it is installed, and what it says it is imported as can be found: its record may outlive it."""
     try:
         told = importlib.metadata.distribution(package).read_text("top_level.txt")  # some packages have none

@@ -17,6 +17,7 @@ from photofinish.values import Part, Race
 PRODUCT, STREAM = "probe: a matrix product", "probe: a pass over memory"
 ROWS, WIDTH = 1024, 1024  # of a batch's rows by a square weight
 STREAMED = 2**23  # values of a batch: 32 MiB in and as many out
+ON_GPU = (4096, 4096, 2**26)  # the same: what takes a launch of a kernel no time beside it, and no cache holds
 BYTES = 4  # of a float32
 
 
@@ -52,11 +53,11 @@ class Roofline:
     reached: Mapping[str, float]
 
 
-def with_probes(taken: Anatomy, batch: int) -> Anatomy:
+def with_probes(taken: Anatomy, batch: int, device: str = "cpu") -> Anatomy:
     """The anatomy with the two probes, which stand in no model."""
-    rows = Spec("TC", (max(1, ROWS // batch), WIDTH))
-    taken = with_part(taken, PRODUCT, Linear(WIDTH, bias=False), rows)
-    return with_part(taken, STREAM, Relu(), Spec("C", (max(1, STREAMED // batch),)))
+    rows, width, streamed = (ROWS, WIDTH, STREAMED) if device == "cpu" else ON_GPU
+    taken = with_part(taken, PRODUCT, Linear(width, bias=False), Spec("TC", (max(1, rows // batch), width)))
+    return with_part(taken, STREAM, Relu(), Spec("C", (max(1, streamed // batch),)))
 
 
 def distance(race: Race, names: Sequence[str]) -> Roofline | None:

@@ -135,6 +135,8 @@ def _listed(contender: Contender, task: str, device: str) -> Iterator[tuple[str,
         if task in info.tasks_of(mode) and device.partition(":")[0] in info.devices_of(mode) \
                 and mode not in info.precisions and info.compiles.get(mode) != "minutes":
             yield MODE, mode
+    if device != "cpu":
+        return
     if contender.world == 1:  # several processes would have to share it
         yield "threads", "1"
     yield "allocator", "default"

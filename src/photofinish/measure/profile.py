@@ -15,7 +15,7 @@ import resource
 from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from photofinish.frameworks import beside
+from photofinish.frameworks import Unsupported, beside
 from photofinish.values import Event, ProfiledStep, to_json
 from photofinish.values.profile import (
     ALLOCATION,
@@ -65,7 +65,11 @@ def profile(engine: Any, framework: str, task: str, steps: int) -> Dict[str, Any
     own = beside(framework, "profile")
     if own is None:
         return dict(found, profiler="", hidden=[], profiled=[])
-    profiled = [to_json(each) for each in placed(engine.watched(task, steps, own.watch), own.RULES, own.FUSED)]
+    try:
+        watched = engine.watched(task, steps, own.watch)
+    except Unsupported:  # on this device, say: what the system counts is told all the same
+        return dict(found, profiler="", hidden=[], profiled=[])
+    profiled = [to_json(each) for each in placed(watched, own.RULES, own.FUSED)]
     return dict(found, profiler=own.PROFILER, hidden=list(own.hidden(engine.contestant)), profiled=profiled)
 
 

@@ -97,7 +97,7 @@ def _inferred(study: Study, races: Sequence[Settled]) -> list[tuple[float, Resul
 def _timings(study: Study, races: Sequence[Settled]) -> list[Timing]:
     """Of every contender that is proven and was timed."""
     return [Timing(network, result.race.case.device, result.race.case.batch, standing.contender,
-                   standing.time.value / result.race.case.batch, standing.memory)
+                   standing.time.value / result.race.case.batch, standing.device_memory or standing.memory)
             for network, result in _raced(study, races) for standing in ranked(result) if standing.time]
 
 

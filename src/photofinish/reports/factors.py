@@ -33,7 +33,7 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES, tells
+from photofinish.render.quantities import TIMES, tells, write
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
@@ -149,7 +149,7 @@ def _of_gap(gap: Gap) -> Iterator[str | Span | Quantity]:
     if not effects.shown(gap.ratio):
         yield ": no gap is shown. "
         return
-    parts = [Span(f"{_name(each)} {each.ratio.value:.3f}{TIMES} ({100 * (each.part or 0.0):.0f} %)")
+    parts = [Span(f"{_name(each)} {each.ratio.value:.3f}{TIMES} ({write(each.part or 0.0, 'percent')})")
              for each in gap.shares]
     yield from (". Of that gap ", *listed(parts), ". ")
 

@@ -28,7 +28,7 @@ def of_all(races: Sequence[tuple[str, str, Result]], alone: bool) -> Iterator[Fo
     columns = (Column("Model", "code"), Column("Size"), Column("Contender", "contender"),
                Column(f"{measure(case).capitalize()}, 95 % interval", "duration"), Column("Throughput /s", "number"),
                Column("Unit"), Column("Peak while loading", "bytes"), Column("Peak memory", "bytes"),
-               Column("Energy per unit", "energy"))
+               Column("On the device", "bytes"), Column("Energy per unit", "energy"))
     yield Fold("Every contender" if alone else f"Every contender, {TASKS[case.task]}", (without_empty(Table(
         "contenders", columns, tuple(rows), f"Peaks are of one process each, {peaks_of(case)}.")),))
 
@@ -38,5 +38,5 @@ def _row(result: Result, standing: Standing) -> tuple[Cell, ...]:
     energy = {each.contender: each.joules for each in consumption(result.race)}
     loading = peaks.get("data") if result.race.case.training is not None else None
     return (contender(name), interval(standing.time), standing.throughput.value if standing.throughput else None,
-            result.race.case.unit if standing.throughput else None, loading, standing.memory,
+            result.race.case.unit if standing.throughput else None, loading, standing.memory, standing.device_memory,
             interval(energy.get(name)))

@@ -71,6 +71,7 @@ def _standings(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
                 **_three(_TIMED.get(race.case.task, "seconds_per_step"), each.time),
                 **_three("throughput", each.throughput),
                 "cpu_per_wall": each.cpu_per_wall, "faults_per_step": each.faults_per_step, "memory": each.memory,
+                "device_memory": each.device_memory,
                 "spread": each.spread, "failure": each.failure.kind if each.failure else None,
                 **_three("joules", energy[each.contender].joules if each.contender in energy else None),
                 **_three("net_joules", energy[each.contender].net if each.contender in energy else None),

@@ -191,6 +191,7 @@ def _contenders(result: Result) -> list[dict[str, Any]]:
         "throughput": estimated(each.throughput),
         "phases": _keys(phases.get(each.contender, {})),
         "memory": each.memory,
+        "device_memory": each.device_memory,
         "memory_by_phase": _keys(memory.get(each.contender, {})),
         "held_by_phase": _keys({phase: to_json(look) for look in result.race.memory if look.contender == each.contender
                                 and (phase := of_task(look.phase, result.race.case.task))}),

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from photofinish.render.document import Block, Cell, Column, Fold, Section, Table
 from photofinish.render.quantities import write
 from photofinish.reports.reading import contender
-from photofinish.values import LargestBatch, Result
+from photofinish.values import Contender, LargestBatch, Result
 
+ON_JAX = ("jax", "keras-jax")
 _HELD = {"cgroup": "a control group, which counts the pages in use (cgroup)",
          "RLIMIT_DATA": "a limit of the process on private memory that may be written, used or not (RLIMIT_DATA)",
          "device": "the device itself"}
@@ -39,6 +40,9 @@ def _limit(found: Sequence[LargestBatch]) -> str:
     sizes = {each.limit for each in found if each.limit is not None}
     above = (" The peak may be above it: it has libraries, too, which count where they were read first."
              if any(trial.held == "cgroup" for each in found for trial in each.trials) else "")
+    if any(trial.held == "device" for each in found for trial in each.trials) and any(
+            Contender.parse(each.contender).framework in ON_JAX for each in found):
+        above += " JAX takes three quarters of a device at most, unless XLA_PYTHON_CLIENT_MEM_FRACTION says otherwise."
     return f"Limit: {' or '.join(write(size, 'bytes') for size in sizes) + ', by ' if sizes else ''}{held}.{above}"
 
 

@@ -34,7 +34,7 @@ def section(result: Result) -> Section:
     if load is None or not found:
         return Section("serving", "", ())
     order = [found[name] for name in dict.fromkeys([*names(result), *found])]
-    blocks: list[Block] = [Paragraph(_story(load, race.case.batch))]
+    blocks: list[Block] = [Paragraph(_story(load, race.case.batch, race.case.device))]
     blocks += [Note(_behind(each), "warning") for each in order if each.offered is not None and each.offered >= 1]
     blocks += [_curves(result, order, load), _latencies(order), _work(order)]
     if load.latency is not None:
@@ -62,8 +62,10 @@ def _said(each: Served, load: Load) -> Text:
     return (contender(each.contender), told, f" ({write(load.confidence, 'percent')} confidence; {seen}).")
 
 
-def _story(load: Load, batch: int) -> Text:
+def _story(load: Load, batch: int, device: str) -> Text:
     what = f"{queries(load)[0].upper()}{queries(load)[1:]}, each of {batch} sample{'s' if batch > 1 else ''}. "
+    if device != "cpu":
+        what += "They lie on the device before they come, and answers stay there: no latency has a copy in it. "
     if load.rate is not None:
         return (what + "All contenders meet the same arrivals, drawn beforehand. A query's latency counts from its "
                 "arrival, also while others are before it in the queue.",)

@@ -27,7 +27,6 @@ from photofinish.reports.reading import (
     interval,
     listed,
     measure,
-    memory_bytes,
     peaks_of,
     ranked,
     timed,
@@ -69,6 +68,10 @@ def _grouping(result: Result) -> Text:
 
 def _alternating(result: Result) -> Text:
     """Who was alive alone, and how it was compared then."""
+    if result.race.case.device != "cpu" and len(result.race.contenders) > 1 and any(
+            len(each.groups) > 1 and all(len(group) == 1 for group in each.groups) for each in result.race.launches):
+        return ("The memory of the device does not hold the contenders together: they took turns, each alone, and are "
+                "compared launch by launch.",)
     alone = [each.contender for each in timed(result) if Contender.parse(each.contender).strategy]
     if not alone or len(timed(result)) < 2:
         return ()
@@ -84,7 +87,7 @@ def table(result: Result) -> Table:
                Column("Tie group", "count"), Column("CPU cores used", "number"),
                Column("Page faults per step", "number"), Column("Peak memory", "bytes"),
                Column("On the device", "bytes"), Column("Scatter of launches", "percent"))
-    on_device = {name: max(peaks.values()) for name, peaks in memory_bytes(result, device=True).items()}
+    on_device = any(each.device_memory for each in result.standings)
     rows = tuple(_row(result, each, ranking, on_device) for each in result.standings)
     caption = "A place is one more than the number of those shown to be faster. " if len(ranking) > 1 else ""
     caption += "A tie group has all that are not shown to be slower than its first. " if len(ranking) > 2 else ""
@@ -99,15 +102,14 @@ def table(result: Result) -> Table:
     return without_empty(Table("standings", columns, rows, caption.rstrip()))
 
 
-def _row(result: Result, standing: Standing, ranking: list[Standing], on_device: dict[str, int]
-         ) -> tuple[Cell, ...]:
+def _row(result: Result, standing: Standing, ranking: list[Standing], on_device: bool) -> tuple[Cell, ...]:
     return (place(result, standing), contender(standing.contender), _format(result, standing.contender),
             interval(standing.time),
             standing.throughput.value if standing.throughput else None,
             over_leader(result, standing.contender),
             1 + standing.tie_group if standing.tie_group is not None and len(ranking) > 2 else None,
             standing.cpu_per_wall, None if on_device else standing.faults_per_step,  # next to nothing of a GPU's step
-            standing.memory, on_device.get(standing.contender), standing.spread)
+            standing.memory, standing.device_memory, standing.spread)
 
 
 def place(result: Result, standing: Standing) -> Cell:

@@ -183,16 +183,17 @@ def _table(results: Sequence[Result], found: Sequence[Curve]) -> Table:
     columns = (Column("Contender", "contender"), Column("Batch", "count"), Column(f"{unit.capitalize()}/s", "number"),
                Column("Time per sample", "duration"), Column("Gain over the batch before", "ratio"),
                *(Column(_step(each), "duration") for each in SHARES),
-               Column("Peak memory", "bytes"), Column("Failed"))
+               Column("Peak memory", "bytes"), Column("On the device", "bytes"), Column("Failed"))
     rows = tuple(_row(each.contender, point) for each in found for point in each.points)
+    copies = "" if results[0].race.case.device == "cpu" else " Batches lie on the device before a step begins."
     return without_empty(Table("batches", columns, rows, "Intervals of 95 %. Those of throughput, time and gain are "
                                "over launches; those of a step's quantile lie between two of the steps seen, with a "
-                               "dash where there are too few of them."))
+                               "dash where there are too few of them." + copies))
 
 
 def _row(name: str, point: Point) -> tuple[Cell, ...]:
     return (contender(name), point.batch, interval(point.throughput), interval(point.sample), interval(point.gain),
-            *(_quantile(point.latencies.get(each)) for each in SHARES), point.memory,
+            *(_quantile(point.latencies.get(each)) for each in SHARES), point.memory, point.device_memory,
             Span(point.failure.kind, "bad") if point.failure else None)
 
 
@@ -356,4 +357,4 @@ def _point_json(point: Point) -> dict[str, Any]:
             "gain": estimated(point.gain),
             "latency": {f"p{100 * each:g}": estimated(point.latencies.get(each)) for each in SHARES},
             "within": to_json(point.within), "memory": point.memory,
-            "energy": consumed(point.energy), "failure": to_json(point.failure)}
+            "device_memory": point.device_memory, "energy": consumed(point.energy), "failure": to_json(point.failure)}

@@ -76,11 +76,11 @@ def _next(explanation: Explanation) -> Section:
     of += ["--optimizer", case.optimizer["kind"]] if case.optimizer else []
     blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
                    for each in explanation.comparisons[:1] if each.causes
-                   for command, more, caption in _PROVING)
+                   for command, more, caption in _PROVING[case.device != "cpu":])
     return Section("next", "What would prove a cause", blocks)
 
 
-# Every contender has an allocator; what else they differ in is named by whoever asks.
+# On a processor every contender has an allocator; what else they differ in is named by whoever asks.
 _PROVING = (("factors", ("--factor", "allocator=keep,default"),
              "How much a setting makes of the gap, removed and raced again; add more by --factor NAME=LOW,HIGH"),
             ("flip", (), "The smallest change that puts the slower one ahead"))

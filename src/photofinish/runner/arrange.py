@@ -55,9 +55,11 @@ def find_entries(contenders: Sequence[str], device: str, choice: environments.Ch
     for contender in wanted:
         _check_threads(int(dict(contender.options).get("threads", "1")), f"{contender.name}: ")
     for contender in () if lenient else wanted:  # before the first is made, which may take minutes
-        _insist(contender, environments.foresee(contender, choice))
+        _insist(contender, environments.able(environments.foresee(contender, choice), device))
     for contender in wanted:
-        found = environments.obtain(contender, choice, listener or (lambda progress: None))
+        foreseen = environments.able(environments.foresee(contender, choice), device)
+        found = foreseen if isinstance(foreseen, environments.Missing) else \
+            environments.obtain(contender, choice, listener or (lambda progress: None))
         if isinstance(found, environments.Environment):
             entries.append(Entry(contender, found, tasks_of(contender)))
         elif lenient:
@@ -82,7 +84,7 @@ def _insist(contender: Contender, found: object) -> None:
 
 def named(contenders: Sequence[str], device: str, choice: environments.Choice) -> list[Contender]:
     """Those that were asked for; all that can run at once if nobody was."""
-    return environments.expand(*contenders, device=device) if contenders else environments.installed(choice)
+    return environments.expand(*contenders, device=device) if contenders else environments.installed(choice, device)
 
 
 def tasks_of(contender: Contender) -> tuple[str, ...]:
@@ -144,6 +146,7 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
         one_of("optimizer", optimizer, tuple(OPTIMIZERS))
     chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
     environments.check_device(device)
+    device = device.removesuffix(":0")  # the first, by its other name
     lacking = machine.lacks(device)
     if lacking:
         raise UsageError(f"--device {device}: {lacking}", "leave it out to race on the CPU; see: photofinish doctor")

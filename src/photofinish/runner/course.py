@@ -123,6 +123,7 @@ class Course:
     least: int = 2  # contenders without which nothing is run: fewer than two cannot be compared
     anchor: str = ""  # who is in every group where they do not fit (`runner.groups`)
     peaks: dict[str, int] = field(default_factory=dict)  # contender -> the most bytes it was seen to hold
+    device_peaks: dict[str, int] = field(default_factory=dict)  # ... and its framework to give out on the device
     preparation: dict[str, float] = field(default_factory=dict)  # contender -> seconds until warmed up, caches cold
     resize: bool = False  # whether the rehearsal also tries another batch size
     retired: set[tuple[str, str]] = field(default_factory=set)  # (task, contender): too slow, or failed in it
@@ -172,6 +173,8 @@ class Course:
     def seen(self, entry: Entry, reply: dict[str, Any]) -> None:
         """Remembers the most memory that it was seen to hold."""
         self.peaks[entry.name] = max(self.peaks.get(entry.name, 0), reply.get("memory", 0))
+        if on_device := reply.get("device_memory"):
+            self.device_peaks[entry.name] = max(self.device_peaks.get(entry.name, 0), on_device["peak"])
 
     @property
     def contested(self) -> bool:

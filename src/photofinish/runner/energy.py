@@ -16,6 +16,7 @@ from photofinish.values import Block, Energy, Metering, Progress
 IDLE_SECONDS = 5.0
 RUN_SECONDS = 5.0  # of a run: counters are brought up to date up to a tenth of a second late
 MOST_STEPS = 100_000
+BUSY = 0.05  # of the time before the race: more is somebody else's work
 
 Told = TypeVar("Told")
 
@@ -25,11 +26,18 @@ def prepare(course: Course) -> Metering:
     found = sensors.meter(course.case.device)
     if isinstance(found, sensors.Absent):
         return Metering(reason=found.reason, cure=found.cure)
+    if course.case.device != "cpu" and any(entry.contender.world > 1 for entry in course.entries):
+        return Metering(reason="one GPU's counter is read, and a contender here has several")
     course.listener(Progress("plan", f"measuring idle power by {found.title}"))
     try:
+        before = found.read()
         idle = found.idle(IDLE_SECONDS)
+        busy = found.busy(before) or 0.0
     except OSError as error:
         return Metering(reason=f"{found.title} cannot be read ({error})")
+    if busy > BUSY:
+        course.listener(Progress("warning", f"other programs keep the device busy for {busy:.0%} of the time: steps "
+                                            "take longer, and not alike for all; stop them"))
     course.meter = found
     return Metering(found.title, idle)
 

@@ -6,7 +6,8 @@ a report begins with, are then direct, and running it again costs least. Groups 
 launches: who lies in memory beside a contender is an accident, as the order of starting is, and is averaged like it.
 
 The ranks of a strategy cannot be stopped while others run, so each such contender is alive alone, before or after the
-others in turn: it is compared launch by launch.
+others in turn: it is compared launch by launch. So is everybody where the memory of a device does not hold them all:
+who is stopped gives none of it back.
 """
 
 import math
@@ -19,6 +20,8 @@ from photofinish.runner.course import STEP_OF, Course
 
 SHARE = 0.5  # of the machine's memory: the rest is for pages of files, the parent, and whoever else is here
 TRIES = 50  # draws before one more group is made
+DEVICE_SHARE = 0.8  # of a device's memory: allocators keep more than they have given out
+CONTEXT = 2**30  # bytes of a device that a process holds before it computes: the driver's, and code of libraries
 
 
 def default_room() -> int | None:
@@ -30,11 +33,22 @@ def default_room() -> int | None:
 def gather(course: Course, number: int) -> list[list[str]]:
     """The contenders of launch `number`, by groups that run one after another; an even one has those of the launch
     before it, in reverse."""
-    alone = [[entry.name] for entry in course.live if entry.contender.strategy]
-    groups = _together(course, [entry.name for entry in course.live if not entry.contender.strategy], number)
+    crowded = crowd_device(course, [entry.name for entry in course.live])
+    alone = [[entry.name] for entry in course.live if crowded or entry.contender.strategy]
+    waiting = [] if crowded else [entry.name for entry in course.live if not entry.contender.strategy]
+    groups = _together(course, waiting, number)
     if alone:
         groups = _draw(course, number).sample([*groups, *alone], len(groups) + len(alone))
     return groups if number % 2 else groups[::-1]
+
+
+def crowd_device(course: Course, names: Sequence[str]) -> bool:
+    """Whether the device's memory, if it is not the machine's, does not hold these at once. Whose framework does not
+    tell what it gave out there counts as the largest of the others."""
+    room = machine.device_memory() if course.case.device != "cpu" and len(names) > 1 else None
+    usual = max(course.device_peaks.values(), default=0)
+    return room is not None and sum(course.device_peaks.get(name, usual) + CONTEXT for name in names) \
+        > DEVICE_SHARE * room
 
 
 def _draw(course: Course, number: int) -> random.Random:

@@ -6,12 +6,14 @@ search that was stopped goes on, and one that is known is not made again.
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from photofinish import machine
+from photofinish.environments import switches
 from photofinish.errors import UsageError
 from photofinish.graph import Graph
 from photofinish.measure.engine import RESIZED
@@ -32,6 +34,7 @@ from photofinish.weights import Arrays
 
 DEVICE = "device"
 OUT = "out of memory"
+RACED = 0.9  # of the largest batch on a device: a race keeps three batches there, the search one
 BREAKS = (OUT, "crash")  # what a batch that is too large ends in: not everybody bears being refused memory
 
 
@@ -74,11 +77,16 @@ def meet_at_the_smallest(meet: Meet, tasks: Sequence[str], case: Case, graph: Gr
                      "photofinish largest-batch says why") for entry in meet.entries if entry.name not in sizes)
     if len(sizes) < meet.least:
         told = "; ".join(f"{each.contender}: {each.reason}" for each in out)
-        raise UsageError(f"fewer than two contenders are left to race ({told})",
-                         "give them more with --memory-limit, or choose a smaller --input")
+        more = "give them more with --memory-limit, or " if case.device == "cpu" else ""
+        raise UsageError(f"fewer than two contenders are left to race ({told})", f"{more}choose a smaller --input")
     able = [entry for entry in meet.entries if entry.name in sizes]
     return replace(meet, entries=able, skipped={task: skips + out for task, skips in meet.skipped.items()},
-                   largest=found), replace(case, batch=min(sizes.values()))
+                   largest=found), replace(case, batch=raced_at(min(sizes.values()), case.device))
+
+
+def raced_at(smallest: int, device: str) -> int:
+    """The batch of a race of those whose smallest largest batch that is."""
+    return smallest if device == "cpu" else max(1, int(RACED * smallest))
 
 
 class Search:
@@ -94,6 +102,7 @@ class Search:
         self.course = course
         self.store = store
         self.size = size
+        self.device_size = machine.device_memory() if course.case.device != "cpu" else None  # foretells, and ends none
         self.anew = anew
 
     def run(self) -> tuple[LargestBatch, ...]:
@@ -105,7 +114,7 @@ class Search:
         key = self._key(entry, task)
         trials = () if self.anew else self.store.trials(key)
         try:
-            while (batch := largest.next_batch(trials, self.size)) is not None:
+            while (batch := largest.next_batch(trials, self.size or self.device_size)) is not None:
                 self._say(entry, task, trials, batch)
                 trials += (self._trial(entry, task, batch, bool(largest.largest(trials))),)
                 self.store.keep_trials(key, trials)
@@ -153,5 +162,5 @@ class Search:
         of = replace(entry.contender, copy=1)
         told = [course.graph.digest, adapter_digest(of.framework, course.graph, of.mode, of.options), of.name,
                 entry.home.record(), to_json(replace(course.case, batch=0, model="", task=task)), self.size, RESIZED,
-                GIVE_BACK, machine.hardware(course.case.device)]
+                GIVE_BACK, machine.hardware(course.case.device), *filter(None, [switches.told(os.environ)])]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

@@ -16,6 +16,7 @@ from photofinish.runner import remote
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import STEP_OF, Course
 from photofinish.runner.entry import Entry
+from photofinish.runner.groups import crowd_device
 from photofinish.runner.launch import FOREIGN_LIMIT, WARM_SECONDS, describe_phases
 from photofinish.runner.notary import Notary
 from photofinish.runner.process import Worker, WorkerFailed
@@ -48,7 +49,8 @@ class Rehearsal:
                 self._guarded(entry, self._rehearse)
                 self._guarded(entry, self._part)
             hazards = {entry.name: entry.hazards(course.case.device) for entry in entries if entry.name in self.probes}
-            unused = {entry.name: entry.unused for entry in entries if entry.name in self.probes}
+            unused = {entry.name: entry.unused for entry in entries
+                      if entry.name in self.probes and course.case.device == "cpu"}
             formats = {entry.name: entry.coarse[0] for entry in entries if entry.coarse}
             for task in course.tasks:  # whose contenders alone are compared
                 probes = {entry.name: self.probes[entry.name] for entry in entries
@@ -117,7 +119,8 @@ class Rehearsal:
             waiting = sum(self.course.peaks.get(name, 0) for name in self.workers)
             waiting += REFERENCE * self.course.graph.parameter_count  # which is computed beside them
             linked = entry.processes > 1 and self.course.hosts  # proofs take many steps, and say nothing of links
-            if not linked and (self.course.room is None or waiting <= self.course.room):
+            fits = self.course.room is None or waiting <= self.course.room
+            if not linked and fits and not crowd_device(self.course, list(self.workers)):
                 return
         self.workers.pop(entry.name).kill()
         if known is not None:

@@ -29,8 +29,9 @@ def spread(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
         return
     wide = {each.contender: each.spread for each in standings if each.spread is not None and each.spread > SPREAD}
     if wide:
-        yield (f"Steps differ from launch to launch (s.d.: {_each(wide)}): processes keep different speeds, often by "
-               "memory placement; only more launches narrow the interval.")
+        often = "by memory placement" if race.case.device == "cpu" else "as the device's clocks do, by its temperature"
+        yield (f"Steps differ from launch to launch (s.d.: {_each(wide)}): processes keep different speeds, often "
+               f"{often}; only more launches narrow the interval.")
 
 
 def foreign_load(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
@@ -43,7 +44,7 @@ def foreign_load(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
 
 
 def page_faults(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
-    if race.case.regime != "matched":
+    if race.case.regime != "matched" or race.case.device != "cpu":
         return
     dear = {name: share for name, share in _fault_shares(race).items() if share > DEAR}
     if dear:

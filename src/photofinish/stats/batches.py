@@ -37,6 +37,7 @@ class Point:
     latencies: Mapping[float, Estimate] = field(default_factory=dict)
     within: tails.Claim | None = None
     memory: int | None = None
+    device_memory: int | None = None
     energy: Consumption | None = None
     failure: Failure | None = None
 
@@ -127,6 +128,7 @@ def _point(name: str, result: Result, steps: Mapping[int, float], gains: np.ndar
                  paired.interval(gains) if gains is not None and len(gains) else None,
                  {each: tails.quantile(seconds, each) for each in SHARES},
                  None if bound is None else tails.claim(seconds, bound, share, CONFIDENCE), standing.memory,
+                 standing.device_memory,
                  next((each for each in consumption(result.race) if each.contender == name), None))
 
 

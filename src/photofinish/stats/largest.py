@@ -37,7 +37,7 @@ def exact(trials: Sequence[Trial]) -> bool:
 
 def next_batch(trials: Sequence[Trial], limit: int | None = None) -> int | None:
     """The batch to try after those, in the order they were tried; None when the largest is known, or MOST_TRIALS were
-    made. `limit` is what a process may hold, in bytes, where its own memory is what fills up."""
+    made. `limit` is what a process may hold, in bytes, of the memory that fills up: its own, or the device's."""
     fits, beyond = _index(largest(trials)), smallest_beyond(trials)
     end = len(_SIZES) if beyond is None else _index(beyond)
     if end == fits + 1 or len(trials) >= MOST_TRIALS:
@@ -67,7 +67,7 @@ def _index(batch: float) -> int:
 
 def _foretold(trials: Sequence[Trial], limit: int | None) -> float | None:
     """Where the line through the two largest that fit reaches the limit; None where there is no such line."""
-    held = dict(sorted((each.batch, each.memory) for each in trials if each.fits))
+    held = dict(sorted((each.batch, each.device_memory or each.memory) for each in trials if each.fits))
     if limit is None or len(held) < 2:
         return None
     (less, low), (more, high) = list(held.items())[-2:]

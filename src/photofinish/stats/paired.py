@@ -88,8 +88,9 @@ def _through_anchor(steps: Mapping[str, Rounds], a: str, b: str, launch: int) ->
 
 
 def _whole(steps: Mapping[str, Rounds], a: str, b: str, launch: int) -> dict[int, float]:
-    """The launch as one round, if one of them runs alone by its nature."""
-    if not any(Contender.parse(name).strategy for name in (a, b)):
+    """The launch as one round, if one of them runs alone by its nature, or everybody did in that launch."""
+    groups = [next(iter(rounds[launch]))[0] for rounds in steps.values() if rounds.get(launch)]
+    if len(set(groups)) < len(groups) and not any(Contender.parse(name).strategy for name in (a, b)):
         return {}
     return {1: location(steps[b][launch].values()) - location(steps[a][launch].values())}
 

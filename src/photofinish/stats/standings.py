@@ -111,7 +111,8 @@ def _standing(race: Race, name: str, steps: Rounds, placed: tuple[int, int] | No
     standing = Standing(
         name, place, group, time, _throughput(time, units) if time and units else None,
         memory=_memory(race, name), spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
-        phases=_phases(race, name), failure=failure)
+        phases=_phases(race, name), failure=failure,
+        device_memory=_memory(race, name, device=True))
     work = [(block.cpu, block.wall or sum(block.seconds), block.faults, len(block.seconds))
             for block in timed_blocks(race, name)]
     work += [(epoch.cpu, epoch.seconds, epoch.faults, epoch.steps) for epoch in race.epochs if epoch.contender == name]
@@ -134,13 +135,13 @@ def _throughput(time: Estimate, units: float) -> Estimate:
     return Estimate(units / time.value, units / time.high, units / time.low, time.level)
 
 
-def _memory(race: Race, name: str) -> int | None:
+def _memory(race: Race, name: str, device: bool = False) -> int | None:
     """The peak in the rehearsal, where the allocator is as users have it; else, and where a data set is passed over,
     which no rehearsal loads, the most over launches."""
     peaks: dict[int, int] = defaultdict(int)
     for phase in race.phases:
         if phase.contender == name:
-            peaks[phase.launch] = max(peaks[phase.launch], phase.memory)
+            peaks[phase.launch] = max(peaks[phase.launch], (phase.device_memory or 0) if device else phase.memory)
     rehearsed = peaks.pop(REHEARSAL, 0)
     if peaks and (race.case.training is not None or not rehearsed):
         return max(peaks.values()) or None

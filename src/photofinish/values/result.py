@@ -135,6 +135,7 @@ class Standing:
     spread: Optional[float] = None  # s.d. of the log step time between launches
     phases: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = None
+    device_memory: Optional[int] = None  # the peak of what its framework gave out on a device of its own memory
 
 
 @dataclass(frozen=True)
