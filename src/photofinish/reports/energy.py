@@ -38,7 +38,14 @@ def told(metering: Metering, task: str) -> Text:
     runs = RUNS.get(task, "in a run of several seconds in each launch")
     return (f"By {metering.sensors}, {runs}, all others stopped. Before the race the machine drew, "
             f"idle: {domains}. Idle is that power over the time an item takes; the rest is what the work added. What "
-            "other programs did meanwhile is in it, too.",)
+            f"other programs did meanwhile is in it, too{_contexts(metering)}.",)
+
+
+def _contexts(metering: Metering) -> str:
+    """A GPU is idle before the race as it is at no time in it."""
+    on_gpu = any(domain.startswith("gpu") for domain in metering.idle)
+    return ", and what a GPU draws for the contexts that are open on it, also of those that wait" if on_gpu else ""
+
 
 
 def _table(result: Result, order: list[Consumption]) -> Table:

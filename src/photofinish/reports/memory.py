@@ -45,8 +45,8 @@ def _table(name: str, peaks: dict[str, dict[str, int]], order: list[str]) -> Tab
                Column("Peak", "bytes"))
     rows = tuple((contender(each), *(peaks[each].get(phase) for phase in phases), max(peaks[each].values()))
                  for each in order)
-    return Table(name, columns, rows, "The peak within each phase. First step: with compiling and "
-                 "warm-up.")
+    peak = "The peak so far at the end of each phase" if name == "device_memory" else "The peak within each phase"
+    return Table(name, columns, rows, f"{peak}. First step: with compiling and warm-up.")
 
 
 def _held(result: Result) -> tuple[Block, ...]:
