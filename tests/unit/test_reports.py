@@ -318,6 +318,8 @@ def test_standings_on_a_gpu_tell_its_memory_rather_than_page_faults() -> None:
     held = tuple(replace(each, device_memory=2**30 if each.name == "build" else 2**31) for each in race.phases)
     (standings,) = tables(document(judge(replace(race, phases=held))), "standings")
     told = [column.title for column in standings.columns]
+    there = replace(race, case=replace(race.case, device="cuda"), machine={**race.machine, "gpus": [{"name": "H200"}]})
+    assert ", cuda (H200), " in document(judge(there)).subtitle
     assert {row[told.index("On the device")] for row in standings.rows} == {2**31}
     assert "Page faults per step" not in told and "allocator gave out" in standings.caption
 

@@ -29,7 +29,7 @@ from photofinish.reports import (
     warm_up,
 )
 from photofinish.reports.reading import TASKS, counted, names, queries
-from photofinish.values import Case, Result
+from photofinish.values import Case, Race, Result
 
 QUESTIONS: dict[str, Callable[[Result], Section]] = {
     "verdict": verdict.section,
@@ -70,16 +70,23 @@ def document(result: Result, questions: Sequence[str] | None = None) -> Document
     sections = [QUESTIONS[each](result) for each in order]
     case = result.race.case
     series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
-    return Document(f"{case.model}, {TASKS.get(case.task, case.task)}", describe(case),
+    return Document(f"{case.model}, {TASKS.get(case.task, case.task)}", describe(case, _gpu(result.race)),
                     TASKS.get(case.task, case.task), verdict.sentence(result), series,
                     tuple(each for each in sections if each.blocks))
 
 
-def describe(case: Case) -> str:
-    """The case in one line: batch, shape, precision, device, threads, regime."""
+def _gpu(race: Race) -> str:
+    """What kind of GPU the race was on, "" where it was on none or the machine has several kinds."""
+    kinds = {each["name"] for each in race.machine.get("gpus", ())} if race.case.device != "cpu" else set()
+    return str(kinds.pop()) if len(kinds) == 1 else ""
+
+
+def describe(case: Case, gpu: str = "") -> str:
+    """The case in one line: batch, shape, precision, device (with its name, if one is told), threads, regime."""
     size = f" of {TIMES.join(map(str, case.shape))}" if case.shape else ""
     threads = f", {counted(case.threads, 'thread')}" if case.device == "cpu" else ""
+    device = f"{case.device} ({gpu})" if gpu else case.device
     data = f"{case.training.data}, {counted(case.training.epochs, 'epoch')}, " if case.training else ""
     data += f"{queries(case.load)}, " if case.load else ""
     link = f", links of {case.link}" if case.link else f", on {' and '.join(case.hosts)}" if case.hosts else ""
-    return f"{data}batch {case.batch}{size}, {case.precision}, {case.device}{threads}, {case.regime}{link}"
+    return f"{data}batch {case.batch}{size}, {case.precision}, {device}{threads}, {case.regime}{link}"
