@@ -426,6 +426,7 @@ def test_a_race_from_the_command_to_every_format(command: Command, process: Comm
     found = json.loads(race.out)  # and nothing else on standard output
     jsonschema.validate(found, schema("race"))
     assert found["verdicts"][0]["verdict"] in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")
+    assert found["verdicts"][0]["ratio"] == pytest.approx(1.5, rel=0.1)  # steps of 2 and 3 ms, by a scripted clock
     assert found["certificate"]["passed"] is True
     assert " done (" in race.err and "Report: race.html" in race.err
     page = (tmp_path / "race.html").read_text()

@@ -289,3 +289,21 @@ def test_arrays_that_cannot_be_read_are_the_worker_s_fault(tmp_path: Path, writt
                                            1.0, {}, {})
     with pytest.raises(conformance.Broken, match="no arrays that can be read"):
         examination._read(tmp_path / "outputs.npz")
+
+
+@pytest.mark.parametrize(("struck", "said", "kind"), [(0, "", "crash"), (1, "", "out of memory"),
+                                                      (0, "std::bad_alloc", "out of memory")])
+def test_whom_the_kernel_kills_for_memory_is_told_from_whom_a_signal_ends(
+        struck: int, said: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dying = ("import os, signal, sys\n"
+             "print('{\"ok\": true, \"protocol\": 1, \"python\": \"3\", \"memory\": 1}', flush=True)\n"
+             f"sys.stdin.readline(); print('{said}', file=sys.stderr, flush=True)\n"
+             "os.kill(os.getpid(), signal.SIGKILL)")
+    counts = iter([3, 3, 3 + struck])
+    monkeypatch.setattr(process, "_oom_kills", lambda: next(counts))
+    worker = WorkerProcess([sys.executable, "-c", dying], {"PATH": ""}, tmp_path / "log", watchdog.mark_of("killed"),
+                           PATIENCE)
+    with pytest.raises(WorkerFailed) as failed:
+        worker.ask("load", PATIENCE)
+    worker.kill()
+    assert failed.value.kind == kind

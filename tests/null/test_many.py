@@ -87,7 +87,7 @@ def test_nobody_is_left_behind_where_all_are_to_be_timed(monkeypatch: pytest.Mon
     monkeypatch.setattr(session, "LaunchRun", lambda course, number, rounds: SimpleNamespace(
         run=lambda: Launch(number, 0, (), (), 0.1)))
     course: Any = SimpleNamespace(contested=True, entries=[], live=[], facts={}, room=None, peaks={}, anchor="",
-                                  listener=lambda event: None)
+                                  case=CASE, listener=lambda event: None)
     nothing: Any = None
     Session(course, nothing, {}, 100.0, 0.01, time_all=time_all).run(lambda: None)
     assert bool(left) is not time_all
@@ -108,6 +108,9 @@ def test_a_proof_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) ->
     assert told[0].seconds_left == 100.0
 
 
+CASE = SimpleNamespace(device="cpu")
+
+
 def two_launches(monkeypatch: pytest.MonkeyPatch, budget: float, launches: int | None,
                  rehearse: Callable[[], None] = lambda: None) -> list[Progress]:
     told: list[Progress] = []
@@ -116,7 +119,7 @@ def two_launches(monkeypatch: pytest.MonkeyPatch, budget: float, launches: int |
     monkeypatch.setattr(session, "LaunchRun", lambda course, number, rounds: SimpleNamespace(
         run=lambda: Launch(number, 0, (), (), 1.0)))
     course: Any = SimpleNamespace(contested=True, entries=[], live=[], facts={}, room=None, peaks={}, anchor="",
-                                  listener=told.append)
+                                  case=CASE, listener=told.append)
     nothing: Any = None
     Session(course, nothing, {}, budget, 0.01, launches).run(rehearse)
     return told

@@ -2,12 +2,14 @@
 
 import warnings
 from functools import lru_cache
+from typing import NoReturn
 
 import pytest
 
-from photofinish import environments, frameworks
+from photofinish import environments, frameworks, support
 from photofinish.environments.choice import OWN
-from photofinish.frameworks import Contestant, Setup
+from photofinish.frameworks import Contestant, Setup, Unsupported
+from photofinish.graph import Graph
 from photofinish.values import Contender
 from remote import Remote
 
@@ -52,6 +54,14 @@ def require(contender: Contender) -> environments.Environment:
         cures = dict.fromkeys((f"photofinish env create {contender.framework}", found.cure))
         pytest.skip(f"{found.reason} ({', or '.join(cures)})")
     return found
+
+
+def lacking(contender: Contender, what: str, graph: Graph, gap: Unsupported) -> NoReturn:
+    """Ends the test as an expected failure: of who says beforehand that it lacks one of the layers, or has it within
+    limits. Of another it is none."""
+    told = [support.of_layer(contender.framework, kind, contender.version) for kind in support.kinds(graph)]
+    assert any(each.level == "absent" or each.reason for each in told), f"{contender.name} should have {what}: {gap}"
+    pytest.xfail(f"{contender.name} lacks {what}: {gap}")
 
 
 @lru_cache(maxsize=None)

@@ -13,7 +13,7 @@ import pytest
 
 from families import FAMILIES
 from parity.cases import cases, compact, missing_kinds
-from parity.contenders import contenders, engines, make
+from parity.contenders import contenders, engines, lacking, make
 from parity.rule import (
     INFERENCE,
     ROUNDING,
@@ -49,7 +49,7 @@ def agree(contender: Contender, name: str) -> None:
     try:
         seen = observe(lambda: make(contender), case.graph, case.state, case.batch)
     except Unsupported as gap:
-        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+        lacking(contender, name, case.graph, gap)
     complaints = expectation(name).complaints(seen)
     if (contender.framework, name) in DEVIATIONS:
         assert complaints and all(" loss: " in each for each in complaints)
@@ -75,7 +75,7 @@ def agree_in_inference(contender: Contender, name: str) -> None:
     try:
         seen = inferred(prepared(lambda: make(contender), case.graph, case.state), case.batch)
     except Unsupported as gap:
-        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+        lacking(contender, name, case.graph, gap)
     assert not expectation(name).complaints(seen, of=INFERENCE)
 
 
@@ -167,7 +167,7 @@ def test_what_is_put_comes_back(contender: Contender, name: str, optimizer: Opti
     try:
         contestant = prepared(lambda: make(contender), case.graph, state, optimizer)
     except Unsupported as gap:
-        pytest.xfail(f"{contender.name} lacks {name}: {gap}")
+        lacking(contender, name, case.graph, gap)
     returned = contestant.get()
     assert returned.keys() == state.keys()
     assert returned["step"].dtype == np.int64

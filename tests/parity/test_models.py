@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from parity import proven
-from parity.contenders import available, contenders, engines, make, require
+from parity.contenders import available, contenders, engines, lacking, make, require
 from photofinish import environments, models
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.numpy import Contestant as Reference
@@ -56,7 +56,7 @@ def refusals(model: str, contender: Contender, seed: int) -> list[str]:
     try:
         proof.run(lambda: make(contender), folder, contender.name, forward_only=contender in ENGINES)
     except Unsupported as gap:
-        pytest.xfail(f"{contender.name} lacks {model}: {gap}")
+        lacking(contender, model, models.find(model).small(CLASSES), gap)
     earned = certificate.judge(folder, contender.name, contender.name)
     if certificate.hangs_on_free_runs(earned):
         more_free_runs(folder)

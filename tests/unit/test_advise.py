@@ -21,7 +21,7 @@ from photofinish.runner.allocator import KEEP
 from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.stats.energy import consumption
-from photofinish.values import Certificate, Contender, Energy, Failure, Metering, Phase, Race, WarmUp
+from photofinish.values import Certificate, Contender, Energy, Failure, Metering, Phase, Race, Straggler, WarmUp
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -63,6 +63,43 @@ def test_a_slow_starter_is_taken_for_long_jobs_alone_and_the_turn_is_told() -> N
     assert not advised(raced(0.2, 0.1, starts=(1.0, 0.86)), Goal("job", 5000)).turns  # of half a step
     first = advised(race, Goal("first-result"))
     assert first.chosen is not None and first.chosen.contender == "a"
+
+
+def held(*peaks: int, **changes: object) -> Race:
+    """Contenders whose launches hold twice these while they build, and ten times in the rehearsal."""
+    phases = tuple(Phase(launch, name, phase, 1.0, peak * share) for launch in range(5)
+                   for name, peak in zip(NAMES, peaks)
+                   for phase, share in (("build", 2 if launch else 10), ("warm_up:train", 1)))
+    return replace(raced(0.1, 0.1, launches=4), phases=phases, **changes)  # type: ignore[arg-type]
+
+
+def test_the_least_memory_is_that_of_the_highest_peak_in_the_launches() -> None:
+    found = advised(held(100, 150), Goal("memory"))
+    assert [(each.contender, each.cost.value) for each in found.options] == [("a", 200), ("b", 300)]
+
+
+def test_who_does_not_tell_its_memory_keeps_no_bound_on_it() -> None:
+    told = held(100, 150)
+    told = replace(told, phases=tuple(each for each in told.phases if each.contender == "a"))
+    assert advised(told, Goal("throughput", memory=5000)).barred == {"b": "its peak memory is not known"}
+
+
+def test_who_was_timed_no_further_is_not_advised() -> None:
+    found = advised(held(100, 50, stragglers=(Straggler("b", "a", 12.0, 4),)), Goal("memory"))
+    assert found.chosen is not None and found.chosen.contender == "a" and "timed no further" in found.barred["b"]
+
+
+def test_a_bound_on_latency_takes_steps_enough_to_show_it() -> None:
+    """Of 80 steps none is late: at 99 % confidence 90 are needed to show that 95 % keep to it, at 95 % 59."""
+    found = advised(World().race(np.random.default_rng(0), (0.1, 0.2), 8), Goal("throughput", latency=0.15, share=0.95))
+    assert "too few" in found.barred["a"]
+
+
+@pytest.mark.parametrize(("again", "held"), [(0.985, HELD), (0.97, NOT_HELD)])
+def test_advice_holds_within_the_margin(again: float, held: str) -> None:
+    exact = World(launch=0.0, round=0.0, step=0.0)
+    first, repeated = (judge(exact.race(np.random.default_rng(0), (1.0, other), 8)) for other in (1.2, again))
+    assert replace(advise(first, THROUGHPUT), repeated=repeated).held == held
 
 
 def test_on_a_gpu_the_memory_that_counts_is_its_own() -> None:

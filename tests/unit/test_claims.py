@@ -101,11 +101,21 @@ def test_races_that_were_looked_at_before_their_end_have_less_left_to_judge_by()
         races = [replace(one, results=(replace(result, race=replace(result.race, looks=looks)),))]
         chances.append(alpha_of(races))
     assert chances == [ALPHA, pytest.approx(ALPHA * SPENDING[0])]
+    words = set()
+    for ratio in (1.006, 1.007, 1.008, 1.009, 1.01):  # one of them lies between the two levels
+        near = settled(ratio)
+        bare = replace(near.results[0].race, margin=0.0)
+        words.add(tuple(judge(claim("faster"), [replace(near, results=(replace(
+            near.results[0], race=replace(bare, looks=looks)),))]).word for looks in ((), (6,))))
+    assert ("CONFIRMED", "UNDECIDED") in words
 
 
 def test_sometimes_needs_one_race() -> None:
     assert judge(claim("sometimes"), [settled(1.3), settled(0.8, "vgg16")]).word == "CONFIRMED"
     assert judge(claim("sometimes"), [settled(0.8)]).word == "REFUTED"
+    doubtful = settled(1.0, launches=3, between=0.1)
+    assert judge(claim("sometimes"), [doubtful]).word == "UNDECIDED"
+    assert judge(claim("sometimes"), [doubtful, settled(0.8, "vgg16")]).word == "UNDECIDED"
 
 
 def passes(first: float) -> Settled:

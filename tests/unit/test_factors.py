@@ -8,7 +8,7 @@ import pytest
 
 from photofinish.environments import expand
 from photofinish.errors import UsageError
-from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Findings, Recommended, find, flip
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Check, Findings, Recommended, find, flip
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
@@ -63,9 +63,49 @@ def test_a_placebo_names_a_cause_no_more_often_than_is_said() -> None:
     worlds = 80
     alone = [found([PLAIN], ["step=1,2", "noise=0,1"], {}, seed) for seed in range(worlds)]
     assert sum(each.cause is not None for each in alone) <= most_by_chance(worlds, 0.05)
+    assert sum(bool(each.recommended) for each in alone) <= most_by_chance(worlds, 0.05)
     two = [found([PLAIN, CHANGED], [], {}, seed) for seed in range(worlds)]
     assert sum(each.cause is not None for each in two) <= most_by_chance(worlds, 0.05)
     assert any("no cause is named" in plain(report.paragraph(each)) for each in two)
+
+
+def test_a_setting_is_no_cause_of_a_gap_that_it_does_not_touch() -> None:
+    """A gap between frameworks is shown, and the setting that is tried makes nothing of it."""
+    worlds = 40
+    what = [found(["fake:steady", "numpy:reference"], ["step=2,1"], {"numpy": 0.5}, seed) for seed in range(worlds)]
+    assert all(each.gap is not None and each.gap.ratio.low > 1 for each in what)
+    assert sum(each.cause is not None for each in what) <= most_by_chance(worlds, 0.05)
+
+
+def test_a_gain_is_confirmed_where_it_is_shown_again() -> None:
+    (result,) = raced(experiments([PLAIN], ["step=1,2"], 8)[1], {}, 1)
+    foretold = Estimate(0.95, 0.8, 1.1)
+    for observed, outcome in ((Estimate(1.05, 0.9, 1.2), NOT_CONFIRMED), (Estimate(1.05, 1.01, 1.1), CONFIRMED),
+                              (Estimate(1.05, 1.05, 1.05, 0.0), NOT_CONFIRMED)):
+        assert Check(result, observed, foretold, None).outcome == outcome
+
+
+def test_a_cell_that_is_not_proven_says_nothing() -> None:
+    standing, planned = experiments([PLAIN], ["step=1,2"], 8)
+    (result,) = raced(planned, {"step=2": 1.5}, 0)
+    name = planned[0].cells[1][0]
+    half = replace(result, race=replace(result.race, certificates=result.race.certificates[:1]))
+    what = find(standing, planned, [half])
+    assert what.missing == {name: f"no certificate for {name}"} and not what.effects and what.cause is None
+
+
+def test_a_flip_is_proven_and_shown() -> None:
+    change = flip.Change(flip.SETTING, "x", "b", "a")
+    of = World(launch=0.0, round=0.0, step=0.0).race(np.random.default_rng(0), (1.2, 1.0), 6)
+    assert flip.look(change, of, 1).reversed
+    for barred in (replace(of, certificates=of.certificates[:1]),
+                   replace(of, failures=(Failure("b", "crash", "", 6, "block:train"),))):
+        found = flip.look(change, barred, 1)
+        assert found.ratio is None and not found.reversed and found.reason.startswith("b: ")
+    noisy = flip.look(change, World(launch=0.1).race(np.random.default_rng(0), (1.08, 1.0), 4), 1)
+    assert noisy.ratio is not None and noisy.ratio.value < 1 < noisy.ratio.high and not noisy.reversed
+    shared = flip.look(change, World().race(np.random.default_rng(0), (1.0, 1.0), 6), 5)
+    assert shared.ratio is not None and shared.ratio.level == pytest.approx(0.99)
 
 
 def test_the_gap_is_divided_whole_over_what_two_differ_in() -> None:

@@ -1,11 +1,16 @@
 """What the first steps of a process say."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from photofinish.runner import again
 from photofinish.runner.course import Patience
-from photofinish.runner.launch import describe_phases
-from photofinish.values import Case, Link, Training
+from photofinish.runner.launch import LaunchRun, describe_phases
+from photofinish.values import Block, Case, Link, Training
 
 
 @pytest.mark.parametrize(("series", "compiling"), [([60.0, 10.0], 50.0), ([60.0], 0.0), ([2.0] + [1.0] * 8, 1.0),
@@ -50,3 +55,27 @@ def test_it_does_all_that_the_processes_did_that_failed() -> None:
     assert "--task" not in again.command(case, "torch:eager", seed=7, proven=False, tasks=["train"])
     both = again.command(case, "torch:eager", seed=7, proven=False, tasks=["train", "infer"])
     assert both.endswith("--task train --task infer")
+
+
+def test_a_block_that_others_disturbed_is_repeated_and_kept_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Block] = []
+    run: Any = LaunchRun.__new__(LaunchRun)
+    run.course = SimpleNamespace(tasks=["train"], seed=1, out=set(), sign_of_life=lambda: None,
+                                 record=lambda task, kind, block: kept.append(block), listener=lambda progress: None)
+    run.number, run.part, run.rounds, run.title, run.workers = 1, "", 1, "", {"a": None}
+
+    @contextmanager
+    def guard(*about: object) -> Iterator[object]:
+        yield object()
+
+    disturbed = iter([0.5, 0.0])
+
+    def block(*about: object) -> Block:
+        foreign = next(disturbed)
+        return Block(1, 1, 0, "a", "train", (1.0 + foreign,), 0.1, 0, foreign, 0.01)
+
+    monkeypatch.setattr(run, "_runs", lambda entry, task: True)
+    monkeypatch.setattr(run, "_guard", guard)
+    monkeypatch.setattr(run, "_block", block)
+    run._round({"a": None}, 1)
+    assert [(each.seconds, each.repeated) for each in kept] == [((1.5,), True), ((1.0,), False)]

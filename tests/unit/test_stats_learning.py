@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from photofinish.stats import curves, judge
-from photofinish.stats.learning import agreements, divergence
-from photofinish.values import Case, Certificate, Epoch, Race, Training
+from photofinish.stats import curves, energy, judge
+from photofinish.stats.learning import agreements, divergence, final_accuracies
+from photofinish.values import Case, Certificate, Energy, Epoch, Metering, Race, Training
 
 TRAINING = Training("digits", "digest", 1438, 359, 3, 0.9, 0.01)
 CASE = Case("net", "digest", "fit", 8, (3, 8, 8), training=TRAINING)
@@ -35,6 +35,23 @@ def test_a_training_ends_with_the_first_epoch_at_the_target() -> None:
 def test_without_a_target_all_epochs_count_and_an_unfinished_launch_does_not() -> None:
     found = curves.rounds(race({"a": [[0.1, 0.1, 0.1], [0.1, 0.1]]}, target=None))
     assert found == {"a": {1: {(0, 1): pytest.approx(3 * 1.01 + 0.3)}}}
+
+
+def test_a_training_that_was_interrupted_is_no_miss_and_has_no_final_accuracy() -> None:
+    of = race({"a": [[0.5, 0.9, 0.9]] * 2 + [[0.5]], "b": [[0.5, 0.9, 0.9]] * 2 + [[0.4]]})
+    (verdict,) = judge(of).verdicts
+    assert curves.missed(of) == {} and verdict.launches == 2 and verdict.verdict != "NOT COMPARABLE"
+    assert final_accuracies(of) == {name: {1: 0.9, 2: 0.9} for name in "ab"}
+
+
+def test_the_energy_of_an_epoch_is_that_of_the_later_ones() -> None:
+    of = race({"a": [[0.5, 0.9, 0.9]]})
+    drawn = tuple(Energy(1, "a", "epoch", {"package": joules}, 2.0, 10, epoch=number)
+                  for number, joules in ((1, 9e9), (2, 1438.0), (3, 1438.0)))
+    of = replace(of, case=replace(of.case, task="epoch"), metering=Metering(idle={"package": 0.0}), energies=drawn)
+    (found,) = energy.consumption(of)
+    assert found.joules.value == pytest.approx(1.0) and found.seconds == 4.0
+    assert energy.per_unit(of) == {"a": {1: pytest.approx(1.0)}}
 
 
 def test_an_anchor_trains_once_in_each_group_and_its_curve_is_told_once() -> None:

@@ -1,12 +1,15 @@
 """Quantiles and what may be claimed of them: against the binomial law, MLPerf's table, and by simulation."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from photofinish.stats import tails
+from photofinish.stats import serving, tails
+from photofinish.values import Block, Load
+from stats_races import World
 
 
 @pytest.mark.parametrize(("share", "over", "count"), [
@@ -55,3 +58,13 @@ def test_a_false_claim_is_as_rare_as_it_says() -> None:
     words = [tails.claim(list(noise.random(700)), 0.9, 0.9, 0.95).word for _ in range(2000)]
     for word in ("MET", "MISSED"):
         assert words.count(word) / len(words) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+@pytest.mark.parametrize(("looks", "word"), [(1, "MET"), (5, "UNDECIDED")])
+def test_looks_at_a_load_share_its_confidence(looks: int, word: str) -> None:
+    """500 in time: 459 are enough for one look, and five take 619."""
+    load = Load(clients=2, queries=500, latency=0.1, share=0.99, confidence=0.99, looks=looks)
+    block = Block(1, 1, 0, "a", "serve", (0.05,) * 500, 1.0, 0, 0.0, 0.01, wall=25.0, service=(0.05,) * 500)
+    race = World().race(np.random.default_rng(0), (1.0,), 0)
+    (found,) = serving.served(replace(race, blocks=(block,), case=replace(race.case, task="serve", load=load)))
+    assert found.claim is not None and found.claim.word == word

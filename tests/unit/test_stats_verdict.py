@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from photofinish import stats
 from photofinish.stats import advice, standings, student, verdict
@@ -243,3 +244,18 @@ def test_a_large_field_scatters_from_to() -> None:
     wild = World(launch=0.1, round=0.005, step=0.005)
     (said,) = [each for each in stats.judge(race(*[1.0] * 6, world=wild)).warnings if "launch to launch" in each]
     assert "% to " in said and "of 6 contenders" in said
+
+
+def test_launches_that_are_no_pairs_are_compared_by_welch() -> None:
+    noise = np.random.default_rng(1)
+    a, b = noise.normal(0, 1, 5), noise.normal(0.5, 3, 9)
+    exact = ttest_ind(b, a, equal_var=False)
+    mean, error, degrees = student.difference_and_error(a, b)
+    assert (mean / error, degrees) == pytest.approx((exact.statistic, exact.df))
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "EQUIVALENT"), (0.015, "EQUIVALENT"), (0.03, "FASTER"),
+                                             (-0.03, "SLOWER")])
+def test_they_are_equivalent_within_the_margin_alone(shift: float, word: str) -> None:
+    a = np.array([0.0, 0.001, -0.001, 0.0005, -0.0005])
+    assert verdict.decide_apart([(a, a + shift)], 0.02)[0].word == word

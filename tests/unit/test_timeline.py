@@ -259,6 +259,10 @@ SEARCHES = {
 }
 
 
+def test_what_got_faster_is_not_slower() -> None:
+    assert Search(VERSIONS, ends(0.06, 0.05)).outcome == NOT_SLOWER
+
+
 @pytest.mark.parametrize("outcome", SEARCHES)
 def test_a_search_says_what_it_found(outcome: str) -> None:
     found, said = SEARCHES[outcome]

@@ -46,9 +46,10 @@ def crowd_device(course: Course, names: Sequence[str]) -> bool:
     """Whether the device's memory, if it is not the machine's, does not hold these at once. Whose framework does not
     tell what it gave out there counts as the largest of the others."""
     room = machine.device_memory() if course.case.device != "cpu" and len(names) > 1 else None
+    if room is None:
+        return False
     usual = max(course.device_peaks.values(), default=0)
-    return room is not None and sum(course.device_peaks.get(name, usual) + CONTEXT for name in names) \
-        > DEVICE_SHARE * room
+    return sum(course.device_peaks.get(name, usual) + CONTEXT for name in names) > DEVICE_SHARE * room
 
 
 def _draw(course: Course, number: int) -> random.Random:
