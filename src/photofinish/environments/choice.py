@@ -110,7 +110,7 @@ def able(found: Environment | Missing | Order, device: str) -> Environment | Mis
     if isinstance(found, Missing) or (isinstance(found, Environment) and found.origin != MADE):
         return found
     reason = builds.lacks(found.framework, device)
-    return Missing(reason, f"--env {found.framework.name}=PATH") if reason else found
+    return Missing(reason, f"name one that sees {device} with --env {found.framework.name}=PATH") if reason else found
 
 
 def foresee(contender: Contender, choice: Choice) -> Environment | Missing | Order:
