@@ -4,6 +4,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,11 +41,12 @@ def forget() -> None:
     parcel._interpreting.cache_clear()
 
 
-def touched(file: Path, framework: str, *graphs: Graph) -> list[bool]:
+def touched(file: Path, framework: str, *graphs: Graph, **asked: Any) -> list[bool]:
     """Which graphs' digests are others after a comment in `file`."""
-    before = [parcel.adapter_digest(framework, each) for each in graphs]
+    before = [parcel.adapter_digest(framework, each, **asked) for each in graphs]
     file.write_text(file.read_text() + "# changed\n")
-    return [parcel.adapter_digest(framework, each) != digest for each, digest in zip(graphs, before, strict=True)]
+    return [parcel.adapter_digest(framework, each, **asked) != digest
+            for each, digest in zip(graphs, before, strict=True)]
 
 
 @pytest.mark.parametrize("file", ["frameworks/torch.py", "frameworks/_torch/weights.py", "weights.py", "graph.py",
@@ -52,6 +54,15 @@ def touched(file: Path, framework: str, *graphs: Graph) -> list[bool]:
                                   "frameworks/_common/on_torch.py"])
 def test_what_drives_native_source_counts(package: Path, file: str) -> None:
     assert touched(package / file, "torch", PLAIN, POOLED) == [True, True]
+
+
+@pytest.mark.parametrize(("file", "expected"), [
+    ("frameworks/torch.py", False), ("frameworks/_torch/weights.py", False), ("frameworks/_common/on_torch.py", False),
+    ("frameworks/_torch/modes/eager.py", True), ("frameworks/_torch/mode.py", True), ("measure/proof.py", True),
+    ("weights.py", True)])
+def test_what_drives_it_does_not_where_only_what_is_driven_is_asked_for(package: Path, file: str,
+                                                                        expected: bool) -> None:
+    assert touched(package / file, "torch", PLAIN, mode="eager", driven=False) == [expected]
 
 
 @pytest.mark.parametrize("imported", ["from photofinish.frameworks._torch import extra",

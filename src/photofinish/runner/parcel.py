@@ -44,7 +44,7 @@ def _files() -> list[Path]:
 
 
 def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequence[tuple[str, str]] = (),
-                   version: str = "", strategy: str = "") -> str:
+                   version: str = "", strategy: str = "", driven: bool = True) -> str:
     """SHA-256 of what decides what a worker of this framework computes of this graph in this mode.
 
     Where the framework writes graphs out as native source, that text is what runs: it counts, in this mode, and the
@@ -52,6 +52,9 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     layer families count that the graph uses, and what drives them. A mode that has a file counts by its own and by no
     other's. Of the framework's header its packages (of this version) and variables count (with these options), but no
     titles, sizes, modes or devices.
+
+    Not `driven`, the framework's files that drive native source are left out, too: they know nothing of a graph's depth
+    or width, so that who has proven them on every model at reduced size need not prove the large ones again.
     """
     info = read_header(PACKAGE / _file(framework))
     own = info.strategies[strategy].recipe if strategy else None
@@ -59,7 +62,8 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     main = f"frameworks/{driver.replace('.', '/')}.py" if driver else _file(framework)
     writer = _writer(main)
     parts = (*_parts(main), *(_parts(_file(framework)) if strategy else ()))
-    files = _driving(main) if writer else _interpreting(main, parts, frozenset(_families(graph)))
+    drivers = _driving(main if driven else "")
+    files = drivers if writer else _interpreting(main, parts, frozenset(_families(graph)))
     asked = [recipe.dependencies + recipe.npm, info.environment_with(options)]
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
     for path in sorted(files | _imported([_mode_file(framework, mode)], NOT_DECIDING)):
@@ -122,9 +126,10 @@ def _families(graph: Graph) -> Iterator[str]:
 
 @lru_cache(maxsize=None)
 def _driving(main: str) -> frozenset[str]:
-    """The paths of the framework's main file and of what it imports, but for what writes source."""
-    optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(main)]
-    return _imported([main, *DRIVERS, *optimizers], NOT_DECIDING | {"source"})
+    """The paths of what drives any framework, of this one's main file, if one is named, and of what they import, but
+    for what writes source."""
+    own = [main, *(f"frameworks/{part}/optimizers.py" for part in _parts(main))] if main else []
+    return _imported([*own, *DRIVERS], NOT_DECIDING | {"source"})
 
 
 @lru_cache(maxsize=None)
