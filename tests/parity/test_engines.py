@@ -4,6 +4,7 @@ NumPy computes: test_layers."""
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,35 @@ def test_matched_engines_flush_denormals(contender: Contender) -> None:
     assert told.stdout.splitlines()[-1] == "results and operands flushed to zero"
 
 
-def test_matched_onnxruntime_has_the_threads_asked_for_and_none_that_spins() -> None:
+def test_matched_onnxruntime_has_the_threads_asked_for() -> None:
     contestant = built(set_up("onnxruntime", threads=2))
     options = contestant.session.get_session_options()  # type: ignore[attr-defined]
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
-    for pool in ("intra", "inter"):
-        assert options.get_session_config_entry(f"session.{pool}_op.allow_spinning") == "0"
     free = built(set_up("onnxruntime", threads=2, regime="out-of-the-box"))
     assert free.session.get_session_options().intra_op_num_threads == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("asked", "told"), [({}, "1"), ({"spinning": "on"}, "1"), ({"spinning": "off"}, "0")])
+def test_threads_of_onnxruntime_spin_as_its_own_do_unless_they_are_not_to(asked: dict[str, str], told: str) -> None:
+    contestant = built(set_up("onnxruntime", options=asked))
+    options = contestant.session.get_session_options()  # type: ignore[attr-defined]
+    for pool in ("intra", "inter"):
+        assert options.get_session_config_entry(f"session.{pool}_op.allow_spinning") == told
+
+
+@pytest.mark.parametrize("options", [{"spinning": "maybe"}, {"optimization": "most"}])
+def test_onnxruntime_refuses_what_an_option_does_not_take(options: dict[str, str]) -> None:
+    with pytest.raises(Unsupported, match=f"onnxruntime takes {next(iter(options))}="):
+        set_up("onnxruntime", options=options)
+
+
+def test_onnxruntime_that_falls_back_to_the_cpu_is_refused() -> None:
+    contestant = set_up("onnxruntime")
+    contestant.kind = "cuda"  # type: ignore[attr-defined]  # a build for GPUs whose libraries are not all there
+    built(contestant)
+    with pytest.raises(Unsupported, match="could not begin with CUDAExecutionProvider"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ONNX Runtime's own, of a provider that it has not
+        contestant.session  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("level", ["all", "extended", "basic", "disabled"])

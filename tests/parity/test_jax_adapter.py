@@ -56,6 +56,18 @@ def test_ten_steps_in_double_precision_are_numpys(mode: str, optimizer: Optimize
     ADAPTER.assert_same_steps(mode, optimizer)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_step_that_was_waited_for_has_left_its_weights(mode: str) -> None:
+    import jax
+    contestant, batch = built(image_graph(lambda x: linear(flatten(relu(linear(flatten(x), 4096))), 4096)), mode)
+    contestant.wait(contestant.train_step(batch))
+    handle = contestant.train_step(batch)
+    contestant.wait(handle)
+    left = [leaf for leaf in jax.tree.leaves((handle, contestant.weights, contestant.memory))
+            if not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
+    assert len(left) > 4 and all(leaf.is_ready() for leaf in left)
+
+
 def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32() -> None:
     ADAPTER.assert_coarser_products("bf16", "bfloat16")
 

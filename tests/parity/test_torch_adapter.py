@@ -82,9 +82,10 @@ def furthest(seen: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> float
                for name, values in exact.items())
 
 
+@pytest.mark.parametrize("options", [{}, {"fused": "on"}], ids=["plain", "fused"])
 @pytest.mark.parametrize("optimizer", [SGD(0.05, 0.9), Adam(1e-3)], ids=["sgd", "adam"])
-def test_ten_steps_in_double_precision_are_numpys(optimizer: Optimizer) -> None:
-    ours, batch = built(SMALL, optimizer, precision="float64")
+def test_ten_steps_in_double_precision_are_numpys(optimizer: Optimizer, options: dict[str, str]) -> None:
+    ours, batch = built(SMALL, optimizer, precision="float64", options=options)
     reference, same = built(SMALL, optimizer, Reference, "reference", precision="float64")
     for _ in range(10):
         seen, exact = ours.read(ours.train_step(batch)), reference.read(reference.train_step(same))
@@ -165,6 +166,20 @@ def test_channels_last_is_native_only() -> None:
     assert contestant.evidence()["layout"] == "channels_last"  # a step keeps it
     assert furthest(contestant.get(), plain.get()) < 1e-4
     assert all(values.flags.c_contiguous for values in contestant.get().values())
+
+
+@pytest.mark.parametrize("optimizer", [SGD(0.05, 0.0), SGD(0.05, 0.9), Adam(1e-3)], ids=str)
+def test_only_who_asks_for_fused_optimizers_has_them(optimizer: Optimizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels: list[str] = []
+    for name in ("_fused_sgd_", "_fused_adam_"):
+        kernel = getattr(torch, name)
+        monkeypatch.setattr(torch, name, lambda *given, kernel=kernel, name=name, **named: (
+            kernels.append(name), kernel(*given, **named))[1])
+    for options, expected in (({}, []), ({"fused": "on"}, [f"_fused_{type(optimizer).__name__.lower()}_"])):
+        contestant, batch = built(SMALL, optimizer, options=options)
+        contestant.train_step(batch)
+        assert kernels == expected
+        assert (contestant.facts()["optimizer"].rpartition(", ")[2] == "fused") == bool(options)
 
 
 @pytest.mark.compiled
@@ -260,6 +275,7 @@ def test_matched_means_float32_and_the_threads_asked_for() -> None:
 @pytest.mark.parametrize(("setup", "message"), [
     (Setup("jit"), "mode jit"),
     (Setup("eager", {"layout": "nhwc"}), "layout=contiguous"),
+    (Setup("eager", {"fused": "yes"}), "fused=off or on"),
     (Setup("eager", {"fast": "yes"}), "option fast"),
     (Setup("eager", precision="int8"), "int8"),
     (Setup("eager", device="tpu"), "tpu"),

@@ -11,7 +11,7 @@
 # disk = "180 MB"
 # devices = ["cpu", "cuda"]
 # never-run = ["cuda"]
-# options = { optimization = ["all", "extended", "basic", "disabled"] }
+# options = { optimization = ["all", "extended", "basic", "disabled"], spinning = ["on", "off"] }
 # [tool.photofinish.lines]
 # threads = ["options.intra_op_num_threads = {value}  # onnxruntime.SessionOptions()"]
 # matched = ["options.inter_op_num_threads = 1"]
@@ -22,6 +22,8 @@
 #     "options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED",
 # ]
 # "optimization=basic" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC"]
+# "spinning=on" = []
+# "spinning=off" = ['options.add_session_config_entry("session.intra_op.allow_spinning", "0")']
 # "optimization=disabled" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"]
 # ///
 """ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
@@ -49,6 +51,7 @@ from photofinish.frameworks._onnx.use import Arrays, Program
 
 LEVELS = {"all": "ORT_ENABLE_ALL", "extended": "ORT_ENABLE_EXTENDED", "basic": "ORT_ENABLE_BASIC",
           "disabled": "ORT_DISABLE_ALL"}
+SPINNING = {"on": "1", "off": "0"}  # whether a thread that waits for work keeps its core: ONNX Runtime's are so made
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 DEFAULT = "default"  # the mode that changes nothing
 APART = 1000  # from the seeds of the batches that are timed and compared to those that a mode is given to learn from
@@ -60,14 +63,13 @@ class Contestant(OnnxEngine):
 
     title = "ONNX Runtime"
     modes = (DEFAULT, *names("onnxruntime"))  # type: ignore[assignment]
-    options = ("optimization",)
+    options = ("optimization", "spinning")
     devices = tuple(PROVIDERS)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.level = setup.options.get("optimization", "all")
-        if self.level not in LEVELS:
-            raise Unsupported("onnxruntime takes optimization={}, not {}".format(" or ".join(LEVELS), self.level))
+        self.level = self._option("optimization", LEVELS)
+        self.spinning = self._option("spinning", SPINNING)
         kind, _, number = setup.device.partition(":")
         if PROVIDERS.get(kind) not in onnxruntime.get_available_providers():
             raise Unsupported("this ONNX Runtime has no device {}: it has {}".format(
@@ -75,12 +77,19 @@ class Contestant(OnnxEngine):
         self.kind, self.number = kind, int(number or 0)
         self.mode: Any = None if setup.mode == DEFAULT else find("onnxruntime", setup.mode)(_quantization())
 
+    def _option(self, name: str, values: Dict[str, str]) -> str:
+        """What the contender asks for, or the first. Raises Unsupported."""
+        found = self.setup.options.get(name, next(iter(values)))
+        if found not in values:
+            raise Unsupported("onnxruntime takes {}={}, not {}".format(name, " or ".join(values), found))
+        return found
+
     def facts(self) -> Dict[str, Any]:
         options = self._options()
         return {"version": onnxruntime.__version__, "onnx_version": onnx.__version__, "device": self.setup.device,
                 "intra_op_threads": options.intra_op_num_threads or "one per core",
                 "inter_op_threads": options.inter_op_num_threads or "one per core",
-                "spinning": "as it comes" if self.setup.regime != "matched" else "off", "optimization": self.level,
+                "spinning": self.spinning, "optimization": self.level,
                 "build": onnxruntime.get_build_info(), **(self.mode.facts() if self.mode else {})}
 
     def _options(self) -> Any:
@@ -91,8 +100,8 @@ class Contestant(OnnxEngine):
             options.intra_op_num_threads = self.setup.threads
             options.inter_op_num_threads = 1
             options.add_session_config_entry("session.set_denormal_as_zero", "1")
-            for pool in ("intra", "inter"):  # a thread that waits for work leaves the core to others
-                options.add_session_config_entry("session.{}_op.allow_spinning".format(pool), "0")
+        for pool in ("intra", "inter"):
+            options.add_session_config_entry("session.{}_op.allow_spinning".format(pool), SPINNING[self.spinning])
         return options
 
     def adapted(self, program: Program) -> Program:
@@ -120,7 +129,11 @@ class Contestant(OnnxEngine):
         if self.kind == "cuda":  # never run
             strict = {"use_tf32": "0"} if self.setup.regime == "matched" else {}
             providers.insert(0, (PROVIDERS["cuda"], dict(strict, device_id=str(self.number))))
-        return onnxruntime.InferenceSession(file, options, providers=providers)
+        session = onnxruntime.InferenceSession(file, options, providers=providers)
+        if PROVIDERS[self.kind] not in session.get_providers():  # it only logs that, and goes on without
+            raise Unsupported("ONNX Runtime could not begin with {}, and would run on {}".format(
+                PROVIDERS[self.kind], ", ".join(session.get_providers())))
+        return session
 
     def hold(self, arrays: Arrays) -> Any:
         if self.kind == "cpu":

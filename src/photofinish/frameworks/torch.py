@@ -10,7 +10,7 @@
 # download = "209 MB"
 # disk = "990 MB"
 # devices = ["cpu", "cuda"]
-# options = { layout = ["contiguous", "channels_last"], build = [] }
+# options = { layout = ["contiguous", "channels_last"], fused = ["off", "on"], build = [] }
 # pipeline = { workers = ["N"] }
 # builds = { torchvision = "torchvision==0.28.0", timm = "timm", transformers = "transformers" }
 # environment = { TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor", TRITON_CACHE_DIR = "{cache}/triton" }
@@ -78,6 +78,8 @@
 #     "model = model.to(memory_format=torch.channels_last)",
 #     "images = images.to(memory_format=torch.channels_last)  # of each batch",
 # ]
+# "fused=off" = []
+# "fused=on" = ["optimizer = torch.optim.SGD(model.parameters(), ..., fused=True)  # or Adam"]
 # bucket = ["model = DistributedDataParallel(model, bucket_cap_mb={value})"]
 # accumulate = [
 #     "(loss / {value}).backward()  # of each of {value} parts of a batch, in turn",
@@ -124,7 +126,7 @@ So `photofinish show --as torch` prints the very code that races. The writing is
 _torch/modes/.
 """
 
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
 
 import numpy as np
 import torch
@@ -145,6 +147,8 @@ from photofinish.graph import Graph
 __all__ = ["Contestant", "native_source"]
 
 
+LAYOUTS = ("contiguous", "channels_last")
+FUSED = {"off": False, "on": True}
 FLOATS = {"float32": torch.float32, "float64": torch.float64}
 SLOTS = {"velocity": "momentum_buffer", "moment1": "exp_avg", "moment2": "exp_avg_sq"}
 FACTS = {"version": "__version__", "git": "version.git_version", "threads": "get_num_threads",
@@ -166,12 +170,12 @@ def _ask(path: str) -> Any:
     return found() if callable(found) else found
 
 
-def _optimizer(optimizer: optimizers.Optimizer, parameters: Any) -> Any:
-    """torch.optim's own; whether it loops or uses foreach or fused kernels is left to PyTorch."""
+def _optimizer(optimizer: optimizers.Optimizer, parameters: Any, how: Dict[str, bool]) -> Any:
+    """torch.optim's own, with what it is to be told beside its numbers."""
     if isinstance(optimizer, optimizers.SGD):
-        return torch.optim.SGD(parameters, lr=optimizer.learning_rate, momentum=optimizer.momentum)
+        return torch.optim.SGD(parameters, lr=optimizer.learning_rate, momentum=optimizer.momentum, **how)
     return torch.optim.Adam(parameters, lr=optimizer.learning_rate, betas=(optimizer.beta1, optimizer.beta2),
-                            eps=optimizer.epsilon)
+                            eps=optimizer.epsilon, **how)
 
 
 def _array(tensor: Any) -> np.ndarray:
@@ -190,7 +194,7 @@ class Contestant(Trainer):
 
     title = "torch"
     modes = names("torch")
-    options = ("layout", "build")
+    options = ("layout", "fused", "build")
     precisions = tuple(FLOATS)
     devices = ("cpu", "cuda")
     convention = PopulationVariances
@@ -199,9 +203,8 @@ class Contestant(Trainer):
         super().__init__(setup)
         self.mode = find("torch", setup.mode)(torch, setup)
         self.trains = self.mode.trains
-        self.layout = setup.options.get("layout", "contiguous")
-        if self.layout not in ("contiguous", "channels_last"):
-            raise Unsupported("torch takes layout=contiguous or channels_last, not {}".format(self.layout))
+        self.layout = self._option("layout", LAYOUTS)
+        self.fused = FUSED[self._option("fused", FUSED)]
         self.shipped = Shipped(setup.options["build"], setup.names) if "build" in setup.options else None
         self.device = torch.device(setup.device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
@@ -212,12 +215,20 @@ class Contestant(Trainer):
         if setup.regime == "matched":
             on_torch.match(torch, setup.threads)
 
+    def _option(self, name: str, values: Iterable[str]) -> str:
+        """What the contender asks for, or the first of the values. Raises Unsupported."""
+        found = self.setup.options.get(name, next(iter(values)))
+        if found not in values:
+            raise Unsupported("torch takes {}={}, not {}".format(name, " or ".join(values), found))
+        return found
+
     def facts(self) -> Dict[str, Any]:
         return dict(
             {name: _ask(path) for name, path in FACTS.items()}, precision=self.setup.precision, layout=self.layout,
             device=torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu",
             float32=on_torch.float32(torch),
-            optimizer="torch.optim with foreach and fused as PyTorch chooses", **self.mode.facts(),
+            optimizer="torch.optim, " + ("fused" if self.fused else "foreach and fused as PyTorch chooses"),
+            **self.mode.facts(),
             **(self.shipped.facts() if self.shipped else {}))
 
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
@@ -232,13 +243,23 @@ class Contestant(Trainer):
             self.model = self.model.to(memory_format=torch.channels_last)
         self.forward = self.mode.inference(self.model)
         self.objective: Any = self.mode.training(source.training_loss) if graph.losses and self.trains else None
-        self.optimizer: Any = _optimizer(optimizer, self.model.parameters()) if optimizer else None
+        self.optimizer: Any = self._updater(optimizer) if optimizer else None
         tensors = self.model.state_dict(keep_vars=True)
         self.parameters = {name: tensors[place.path] for name, place in found.items()
                            if isinstance(tensors[place.path], torch.nn.Parameter)}
         self.places = {("parameter/" if name in self.parameters else "state/") + name: place
                        for name, place in found.items()}
         return {name: tensors[place.path] for name, place in self.places.items()}
+
+    def _updater(self, optimizer: optimizers.Optimizer) -> Any:
+        """Whether it loops or uses foreach or fused kernels is PyTorch's choice unless the latter are asked for."""
+        if not self.fused:
+            return _optimizer(optimizer, self.model.parameters(), {})
+        try:
+            return _optimizer(optimizer, self.model.parameters(), {"fused": True})
+        except (TypeError, RuntimeError) as error:
+            raise Unsupported("this PyTorch ({}) has no fused {} here: {}".format(
+                torch.__version__, type(optimizer).__name__, error)) from error
 
     def differences(self) -> Differences:
         return [*self.mode.differences(), *(self.shipped.differences if self.shipped else ())]
@@ -262,7 +283,9 @@ class Contestant(Trainer):
 
     def _step_count(self) -> Any:
         """Adam's own counter: a tensor since PyTorch 1.12."""
-        return torch.tensor(float(self.steps)) if "foreach" in self.optimizer.defaults else self.steps
+        if "foreach" not in self.optimizer.defaults:
+            return self.steps
+        return torch.tensor(float(self.steps), device=self.device if self.fused else "cpu")  # where its kernel reads it
 
     def _slots(self) -> Iterator[Slot]:
         """Made with zeros where there is none: a zero momentum buffer takes the first gradient as it is, as PyTorch's

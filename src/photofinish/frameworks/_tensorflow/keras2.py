@@ -155,9 +155,9 @@ class Contestant(KerasContestant):
             batch[0] if count == 1 else list(batch[:count]), batch[count:])
 
     def wait(self, handle: Any) -> None:
-        """On a CPU TensorFlow has finished when it returns; reading a value holds in any case."""
+        """As with today's: a look at where a value lies holds, and copies none of it."""
         for tensor in handle.values() if isinstance(handle, dict) else (handle,):
-            tensor.numpy()
+            memoryview(tensor).release()
 
     def probe(self, name: str, arrays: Arrays) -> Arrays:
         if name not in PROBES:

@@ -39,7 +39,7 @@ class Contestant(Rank):
     def wait(self, handle: Any) -> None:
         for each in tf.nest.flatten(handle):
             for tensor in self.strategy.experimental_local_results(each):
-                tensor.numpy()
+                memoryview(tensor).release()
 
     def evidence(self) -> Dict[str, Any]:
         bound: Dict[str, Any] = self.bound

@@ -28,6 +28,8 @@ class Contestant(Rank):
     def __init__(self, setup: Setup) -> None:
         if setup.options.get("layout", "contiguous") != "contiguous":
             raise Unsupported("{} takes contiguous parameters only: leave the layout out".format(self.strategy))
+        if setup.options.get("fused", "off") != "off":  # of its DTensors, SGD's kernel has no sharding strategy
+            raise Unsupported("{} has no fused optimizers: leave fused=on out".format(self.strategy))
         super().__init__(setup)
 
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:

@@ -17,7 +17,7 @@ from photofinish.optimizers import Adam
 __all__ = ["Contestant", "native_source"]
 
 
-KEPT = ("lr", "momentum", "betas", "eps")  # of an optimizer's settings: those that a graph's optimizer has
+KEPT = ("lr", "momentum", "betas", "eps", "fused")  # of an optimizer's settings: those that ours are made with
 
 
 class Contestant(Replica):
