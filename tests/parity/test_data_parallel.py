@@ -31,6 +31,8 @@ def test_without_two_devices_it_says_so() -> None:
         pytest.skip("there are two CUDA devices")
     with pytest.raises(Unsupported, match=r"DataParallel over 2 devices: this machine has [01] CUDA device"):
         Contestant(Setup("eager", device="cuda", world=2))
+    with pytest.raises(Unsupported, match="over 2 devices from number 1 on"):
+        Contestant(Setup("eager", device="cuda:1", world=2))
     with pytest.raises(UsageError, match="dp has never been run on cpu"):
         environments.expand("torch:eager+dp[2]")
 

@@ -98,7 +98,10 @@ class Contestant(OnnxEngine):
         if plan is None:
             raise RuntimeError("TensorRT built no engine: its log says why")
         engine = self.runtime.deserialize_cuda_engine(plan)
-        context, outputs = engine.create_execution_context(), []
+        context = engine.create_execution_context() if engine else None
+        if context is None:
+            raise MemoryError("TensorRT made no context for the engine, as it does where memory is out")
+        outputs = []
         for name in (network.get_output(number).name for number in range(network.num_outputs)):
             outputs.append(Memory(engine.get_tensor_shape(name), tensorrt.nptype(engine.get_tensor_dtype(name))))
             context.set_tensor_address(name, outputs[-1].address)

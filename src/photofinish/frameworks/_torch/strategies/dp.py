@@ -1,5 +1,5 @@
-"""DataParallel: one process has the model on the first of several CUDA devices, copies it to the others for each step,
-and hands out the batch and gathers the outputs (never run: it needs two CUDA devices).
+"""DataParallel: one process has the model on the first of several CUDA devices (the one that was asked for), copies it
+to the others for each step, and hands out the batch and gathers the outputs (never run: it needs two CUDA devices).
 
 BatchNorm takes the statistics of each device's part; those that run are the first device's.
 """
@@ -21,11 +21,12 @@ class Contestant(Alone):
     """The loss is that of the outputs of the whole batch, on the first device."""
 
     def __init__(self, setup: Setup) -> None:
-        there = torch.cuda.device_count()
-        if there < setup.world:
-            raise Unsupported("DataParallel over {} devices: this machine has {} CUDA device{}".format(
-                setup.world, there, "" if there == 1 else "s"))
+        first, there = torch.device(setup.device).index or 0, torch.cuda.device_count()
+        if there < first + setup.world:
+            raise Unsupported("DataParallel over {} devices{}: this machine has {} CUDA device{}".format(
+                setup.world, " from number {} on".format(first) if first else "", there, "" if there == 1 else "s"))
         super().__init__(setup)
+        self.numbers = list(range(first, first + setup.world))
 
     def facts(self) -> Dict[str, Any]:
         return dict(super().facts(), strategy="DataParallel", devices=self.setup.world)
@@ -33,10 +34,10 @@ class Contestant(Alone):
     def _make(self, graph: Graph, optimizer: Any) -> Dict[str, Any]:
         handles = super()._make(graph, optimizer)
         if self.objective is not None:
-            parallel, loss = DataParallel(self.model, list(range(self.setup.world))), self.objective
+            parallel, loss = DataParallel(self.model, self.numbers), self.objective
             self.objective = lambda model, *batch: loss(parallel, *batch)
         return handles
 
     def wait(self, handle: Any) -> None:
-        for number in range(self.setup.world):
+        for number in self.numbers:
             torch.cuda.synchronize(number)
