@@ -306,6 +306,8 @@ def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
     assert {"torch:eager", "torch:compile", "torch:eager[layout=channels_last]", "torch:eager[threads=1]",
             "torch:eager[allocator=default]"} <= set(found)
     assert len(set(found)) == len(found)
+    serving = candidates(Goal("throughput", frameworks=("torch",)), "infer", "cpu", Choice())
+    assert ["torch:eager[fused=on]" in each for each in (found, serving)] == [True, False]
     assert not any("[" in each for each in candidates(THROUGHPUT, "train", "cpu", Choice()))
 
 

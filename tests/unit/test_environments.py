@@ -146,6 +146,7 @@ def test_a_header_says_how_an_environment_is_made(tmp_path: Path) -> None:
     ('# /// script\n# requires-python = ">=3.6"\n# dependencies = []\n# ///\n', "lacks 'tool'"),
     (HEADER.replace("190 MB", "a lot"), "'a lot' is not a size"),
     (HEADER.replace("# modes =", '# never-run = ["fast"]\n# modes =', 1), "nobody has run, not ['fast']"),
+    (HEADER.replace("# modes =", '# of-training = ["quick"]\n# modes =', 1), "of-training names options, not quick"),
 ])
 def test_a_header_that_is_absent_or_incomplete_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "gamma.py"

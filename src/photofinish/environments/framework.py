@@ -83,7 +83,7 @@ class FrameworkInfo:
     that stand in for them; `strategies` are those by which several processes, or devices, train one model; `lines` are
     what a user writes for a setting ("layout=channels_last", "threads"); `unused` maps one to a part of its kernels'
     names, and to what is to be known where none of them runs; `never_run` are modes that nobody has run, and
-    devices on which nobody has run any."""
+    devices on which nobody has run any; `of_training` are options that change nothing in inference."""
 
     name: str
     title: str
@@ -109,6 +109,7 @@ class FrameworkInfo:
     lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unused: dict[str, tuple[str, str]] = field(default_factory=dict)
     never_run: tuple[str, ...] = ()
+    of_training: tuple[str, ...] = ()
 
     @property
     def python(self) -> str:

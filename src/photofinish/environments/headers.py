@@ -15,6 +15,7 @@ Python are for programs that this worker calls.
     mode-devices = { cudagraphs = ["cuda"] }            the devices of modes that do not run on all of the framework's.
     never-run = ["fp16", "tpu"]                         modes that nobody has run, for want of the device or processor,
                                                         and devices on which nobody has run any.
+    of-training = ["fused"]                             options that change nothing in inference.
     loops = { fit = "jit" }                             another mode's steps within a loop of the framework's own over a
                                                         data set: for task epoch alone.
     pipeline = { workers = ["N"] }                      options of the input pipeline: for task epoch alone.
@@ -92,7 +93,7 @@ def read_header(path: Path) -> FrameworkInfo:
                              {name: tuple(values) for name, values in own.get("pipeline", {}).items()},
                              own.get("libraries", {}), _strategies(own, unmeasured),
                              {name: tuple(values) for name, values in own.get("lines", {}).items()}, _unused(own),
-                             _never_run(own))
+                             _never_run(own), _of_training(own))
     except KeyError as error:
         raise ValueError(f"the header of {path.name} lacks {error}") from error
     except ValueError as error:
@@ -111,6 +112,14 @@ def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
                   tuple(given.get("npm", usual.npm)), tuple(given.get("modes", ())), given.get("driver", ""),
                   given.get("layers", ""), given.get("hazards", ""), given.get("build-environment", {}),
                   given.get("compiler-flags", ""))
+
+
+def _of_training(own: dict[str, Any]) -> tuple[str, ...]:
+    """Raises ValueError for what is no option."""
+    found = tuple(own.get("of-training", ()))
+    if not set(found) <= set(own["options"]):
+        raise ValueError(f"of-training names options, not {', '.join(found)}")
+    return found
 
 
 def _tasks(own: dict[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -128,7 +128,8 @@ def _split(text: str) -> tuple[str, str]:
 def _listed(contender: Contender, task: str, device: str) -> Iterator[tuple[str, str]]:
     info = headers.frameworks()[contender.framework]
     for name, levels in info.options.items():
-        if levels and levels not in (WHOLE_NUMBER, NUMBER):
+        idle = task == "infer" and name in info.of_training
+        if levels and levels not in (WHOLE_NUMBER, NUMBER) and not idle:
             own = contender.setting(name) or levels[0]
             yield from ((name, level) for level in levels if level != own)
     for mode in info.modes_of(contender.version):

@@ -11,6 +11,7 @@
 # disk = "990 MB"
 # devices = ["cpu", "cuda"]
 # options = { layout = ["contiguous", "channels_last"], fused = ["off", "on"], build = [] }
+# of-training = ["fused"]
 # pipeline = { workers = ["N"] }
 # builds = { torchvision = "torchvision==0.28.0", timm = "timm", transformers = "transformers" }
 # environment = { TORCHINDUCTOR_CACHE_DIR = "{cache}/inductor", TRITON_CACHE_DIR = "{cache}/triton" }
