@@ -259,7 +259,8 @@ def test_what_does_not_flip_it_is_told(tried: tuple[str, ...], said: str) -> Non
 def test_what_a_framework_lists_is_tried_of_it() -> None:
     (torch,) = expand("torch:eager[threads=1]")
     tried = [told for told, _ in variations(torch, [], "train", "cpu")]
-    assert tried == ["layout=channels_last", "mode=compile", "allocator=default"]
+    assert tried == ["layout=channels_last", "fused=on", "mode=compile", "allocator=default"]
+    assert "fused=on" not in [told for told, _ in variations(torch, [], "infer", "cpu")]  # which has no optimizer
     assert [told for told, _ in variations(torch, ["threads=2", "onednn=off"], "train", "cpu")] == ["threads=2"]
     alone, shared = expand("torch:eager,torch:eager+ddp[2]")
     assert "threads=1" in [told for told, _ in variations(alone, [], "train", "cpu")]
