@@ -180,25 +180,38 @@ def test_a_phase_that_a_launch_has_for_each_group_counts_once() -> None:
     assert judge(claim("faster", phases=["build"]), races).word == "CONFIRMED"
 
 
-@pytest.mark.parametrize(("power", "word"), [(0.7, "CONFIRMED"), (1.3, "REFUTED"), (1.0, "UNDECIDED")])
-def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
+def of_batches(power: float, networks: int = 5) -> list[Settled]:
     """A step of batch b takes b to that power; the networks differ in level."""
     races = []
-    for number, model in enumerate(("resnet18", "vgg16", "alexnet", "mobilenet_v2", "googlenet")):
+    for number, model in enumerate(("resnet18", "vgg16", "alexnet", "mobilenet_v2", "googlenet")[:networks]):
         for batch in (1, 8, 16):
             field = tuple(Runner(name, 0.01 * (1 + number) * batch**power) for name in PAIR)
             result = judged(race(field, of=case(model, batch=batch), launches=3, seed=number * 100 + batch))
             races.append(Settled(PlannedRace("inference", model, ("infer",), PAIR, batch=batch), (result,)))
+    return races
+
+
+@pytest.mark.parametrize(("power", "word"), [(0.7, "CONFIRMED"), (1.3, "REFUTED"), (1.0, "UNDECIDED")])
+def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
+    races = of_batches(power)
     found = judge(claim("with-batch", contenders=list(PAIR)), races)
     assert found.word == word, found.why
     assert judge(claim("with-batch", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
 
 
-@pytest.mark.parametrize(("speedup", "word"), [(1.95, "CONFIRMED"), (1.3, "REFUTED")])
-def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, word: str) -> None:
+@pytest.mark.parametrize(("contenders", "word"), [(PAIR[:1], "CONFIRMED"), (PAIR, "UNDECIDED")])
+def test_contenders_share_the_chance_of_seeing_a_trend(contenders: tuple[str, ...], word: str) -> None:
+    """Of the orders of three batches in two networks one of 36 falls in both: enough for one alone."""
+    found = judge(claim("with-batch", contenders=list(contenders)), of_batches(0.7, networks=2))
+    assert found.word == word, found.why
+
+
+@pytest.mark.parametrize(("speedup", "scatter", "word"), [
+    (1.95, 0.002, "CONFIRMED"), (1.3, 0.002, "REFUTED"), (1.95, 0.1, "UNDECIDED")])
+def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, scatter: float, word: str) -> None:
     two, one = "torch:eager+ddp[2]", "torch:eager[threads=1]"
-    result = judged(race((Runner(one, 0.05), Runner(two, 0.05 / speedup)), of=replace(case(), threads=2), launches=6,
-                         seed=4))
+    field = (Runner(one, 0.05, between=scatter), Runner(two, 0.05 / speedup, between=scatter))
+    result = judged(race(field, of=replace(case(), threads=2), launches=6, seed=4))
     races = [Settled(PlannedRace("two processes", "resnet18", ("train",), (one, two)), (result,))]
     found = judge(claim("near-linear", contender=two), races)
     assert found.word == word, found.why

@@ -1,5 +1,6 @@
 """Claims of memory, power, operations and accuracy, by rows that speak for them and by rows that speak against."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -139,17 +140,29 @@ def test_power_over_networks(power: float, word: str) -> None:
     assert judge(asked, []).word == "NOT YET RUN"
 
 
-@pytest.mark.parametrize(("way", "word"), [(1, "CONFIRMED"), (-1, "REFUTED")])
-def test_more_accurate_and_larger_networks_take_more_energy_or_do_not(way: int, word: str) -> None:
-    """Seven networks whose accuracy and operations are in one order."""
+def in_order(joules: Sequence[float]) -> list[Settled]:
+    """Of seven networks whose accuracy and operations are in one order."""
     ordered = ("mobilenet_v2", "googlenet", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
-    joules = {model: 10.0 + way * rank for rank, model in enumerate(ordered)}
     races = []
-    for each in energetic(joules=dict(zip(NETWORKS, joules.values()))):
+    for each in energetic(joules=dict(zip(NETWORKS, joules))):
         model = dict(zip(NETWORKS, ordered))[each.planned.model]
         (result,) = each.results
         races.append(replace(each, results=(replace(result, race=replace(
             result.race, case=replace(result.race.case, model=model))),)))
+    return races
+
+
+@pytest.mark.parametrize(("contenders", "word"), [(PAIR[:1], "CONFIRMED"), (PAIR, "UNDECIDED")])
+def test_contenders_share_the_chance_of_seeing_a_correlation(contenders: tuple[str, ...], word: str) -> None:
+    """One of 0.79 over seven networks, which chance exceeds in 1.8 % of cases."""
+    races = in_order([10.0 + rank for rank in (2, 1, 0, 4, 3, 6, 5)])
+    found = judge(claim("energy-bound", study="canziani-2016", contenders=list(contenders)), races)
+    assert found.word == word and "0.79" in found.why, found.why
+
+
+@pytest.mark.parametrize(("way", "word"), [(1, "CONFIRMED"), (-1, "REFUTED")])
+def test_more_accurate_and_larger_networks_take_more_energy_or_do_not(way: int, word: str) -> None:
+    races = in_order([10.0 + way * rank for rank in range(7)])
     asked = claim("energy-bound", study="canziani-2016", contenders=list(PAIR))
     found = judge(asked, races)
     assert found.word == word, found.why
