@@ -96,8 +96,8 @@ def recorded(model: str, reduced: bool = False) -> Graph:
 def digests(model: str, contender: str, reduced: bool = False) -> dict[str, str]:
     """What a certificate speaks of: it is stale when one of these is another.
 
-    At full size the files that drive native source do not count: `make prove` proves them again on every reduced model
-    (tests/parity/proven.py) whenever one of them changes.
+    At full size the files that drive native source do not count: tests and `make prove` prove them again on reduced
+    models (tests/parity/proven.py) whenever one of them changes.
     """
     graph, of = recorded(model, reduced), Contender.parse(contender)
     adapter = adapter_digest(of.framework, graph, of.mode, of.options, of.version, driven=reduced)

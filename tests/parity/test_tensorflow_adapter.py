@@ -36,6 +36,7 @@ from photofinish.vocabulary import (
 )
 
 MODES = ["eager", "graph", "xla"]
+TIMED = [*((mode, task) for mode in (*MODES, "bf16") for task in ("train", "infer")), ("savedmodel", "infer")]
 ADAPTER = Adapter(Contestant, "graph")
 built, assert_same_gradients = ADAPTER.built, ADAPTER.assert_same_gradients
 
@@ -327,3 +328,16 @@ def test_a_model_that_follows_another_takes_its_place_in_memory() -> None:
     former = [variable.value for variable in contestant.model.variables + contestant.updater.variables]
     contestant.build(SMALL, BATCH, SGD(0.05, 0.9))
     assert {int(np.size(variable.numpy())) for variable in former} == {1}
+
+
+@pytest.mark.parametrize(("mode", "task"), TIMED)
+def test_what_a_step_returns_is_waited_for_and_not_copied(mode: str, task: str,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorflow as tf
+    contestant, batch = ADAPTER.built(SMALL, mode, precision="float32")
+    handle = contestant.train_step(batch) if task == "train" else contestant.infer(batch)
+    (tensor,) = handle.values() if isinstance(handle, dict) else (handle,)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(tensor), "numpy", lambda self: pytest.fail("it was copied"))
+        contestant.wait(handle)
+    assert np.all(np.isfinite(tensor.numpy())) and tf.is_tensor(tensor)

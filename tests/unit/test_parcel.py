@@ -65,6 +65,14 @@ def test_what_drives_it_does_not_where_only_what_is_driven_is_asked_for(package:
     assert touched(package / file, "torch", PLAIN, mode="eager", driven=False) == [expected]
 
 
+def test_optimizers_that_are_written_and_options_count_there_too(package: Path) -> None:
+    keras = package / "frameworks/_keras/optimizers.py"
+    assert touched(keras, "tensorflow", PLAIN, mode="graph", driven=False) == [True]
+    one, other = (parcel.adapter_digest("torch", PLAIN, "eager", options, driven=False)
+                  for options in ((), (("layout", "channels_last"),)))
+    assert one != other
+
+
 @pytest.mark.parametrize("imported", ["from photofinish.frameworks._torch import extra",
                                       "from photofinish.frameworks._torch.extra import (\n    FORM,\n)",
                                       "from photofinish.frameworks._torch import (\n    weights,\n    extra,\n)"])

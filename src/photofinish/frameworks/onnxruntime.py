@@ -22,9 +22,9 @@
 #     "options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED",
 # ]
 # "optimization=basic" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC"]
+# "optimization=disabled" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"]
 # "spinning=on" = []
 # "spinning=off" = ['options.add_session_config_entry("session.intra_op.allow_spinning", "0")']
-# "optimization=disabled" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"]
 # ///
 """ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
 
@@ -100,7 +100,7 @@ class Contestant(OnnxEngine):
             options.intra_op_num_threads = self.setup.threads
             options.inter_op_num_threads = 1
             options.add_session_config_entry("session.set_denormal_as_zero", "1")
-        for pool in ("intra", "inter"):
+        for pool in ("intra", "inter") if "spinning" in self.setup.options else ():
             options.add_session_config_entry("session.{}_op.allow_spinning".format(pool), SPINNING[self.spinning])
         return options
 

@@ -10,7 +10,7 @@
 // modes = ["default"]
 // tasks = ["infer"]
 // devices = ["cpu"]
-// options = { optimization = ["all", "extended", "basic", "disabled"] }
+// options = { optimization = ["all", "extended", "basic", "disabled"], spinning = ["on", "off"] }
 // ///
 /**
  * ONNX Runtime in JavaScript: a session of the graph's ONNX model, which a Python beside it has written, as users
@@ -42,8 +42,9 @@ export class Contestant {
     if (setup.mode !== "default") throw new Unsupported(`ONNX Runtime for Node.js has no mode ${setup.mode}`);
     if (setup.device !== "cpu") throw new Unsupported(`ONNX Runtime for Node.js has no device ${setup.device} here`);
     if (setup.precision !== "float32") throw new Unsupported(`the graph runs in float32 here, not ${setup.precision}`);
-    const { optimization } = chosen(setup, { optimization: ["all", "extended", "basic", "disabled"] });
-    Object.assign(this, { setup, optimization, arrays: {}, probes: {} });
+    const { optimization, spinning } = chosen(setup, {
+      optimization: ["all", "extended", "basic", "disabled"], spinning: ["on", "off"] });
+    Object.assign(this, { setup, optimization, spinning, arrays: {}, probes: {} });
     this.folder = mkdtempSync(join(process.cwd(), "onnx-")); // the race's own, which goes with it
   }
 
@@ -53,17 +54,18 @@ export class Contestant {
       version: ort.env.versions.node ?? ort.env.versions.common, node_version: process.versions.node,
       device: this.setup.device, optimization: this.optimization,
       intra_op_threads: intraOpNumThreads ?? "one per core", inter_op_threads: interOpNumThreads ?? "one per core",
-      spinning: this.setup.regime === "matched" ? "off" : "as it comes",
+      spinning: this.spinning,
     };
   }
 
   options() {
     const usual = { executionProviders: ["cpu"], graphOptimizationLevel: this.optimization, logSeverityLevel: QUIET };
-    if (this.setup.regime !== "matched") return usual;
-    const calm = { allow_spinning: "0" }; // a thread that waits for work leaves the core to others
+    const pool = { allow_spinning: this.spinning === "on" ? "1" : "0" };
+    const session = { intra_op: pool, inter_op: pool };
+    if (this.setup.regime !== "matched") return { ...usual, extra: { session } };
     return {
       ...usual, intraOpNumThreads: this.setup.threads, interOpNumThreads: 1,
-      extra: { session: { set_denormal_as_zero: "1", intra_op: calm, inter_op: calm } },
+      extra: { session: { ...session, set_denormal_as_zero: "1" } },
     };
   }
 

@@ -98,7 +98,9 @@ class Contestant(OnnxEngine):
         if plan is None:
             raise RuntimeError("TensorRT built no engine: its log says why")
         engine = self.runtime.deserialize_cuda_engine(plan)
-        context = engine.create_execution_context() if engine else None
+        if engine is None:
+            raise RuntimeError("TensorRT could not read its own engine: its log says why")
+        context = engine.create_execution_context()
         if context is None:
             raise MemoryError("TensorRT made no context for the engine, as it does where memory is out")
         outputs = []

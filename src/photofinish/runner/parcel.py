@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from photofinish.environments.headers import read_header, without_header
 from photofinish.frameworks import Unsupported, module_of
@@ -53,8 +54,9 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     other's. Of the framework's header its packages (of this version) and variables count (with these options), but no
     titles, sizes, modes or devices.
 
-    Not `driven`, the framework's files that drive native source are left out, too: they know nothing of a graph's depth
-    or width, so that who has proven them on every model at reduced size need not prove the large ones again.
+    Not `driven`, the framework's files that drive native source are left out but for the optimizers it writes: they do
+    the same for a graph of any depth, so that who has proven them on the reduced models need not prove the large ones
+    again. Of options that no file of a mode stands for, the names and values count there.
     """
     info = read_header(PACKAGE / _file(framework))
     own = info.strategies[strategy].recipe if strategy else None
@@ -62,9 +64,9 @@ def adapter_digest(framework: str, graph: Graph, mode: str = "", options: Sequen
     main = f"frameworks/{driver.replace('.', '/')}.py" if driver else _file(framework)
     writer = _writer(main)
     parts = (*_parts(main), *(_parts(_file(framework)) if strategy else ()))
-    drivers = _driving(main if driven else "")
-    files = drivers if writer else _interpreting(main, parts, frozenset(_families(graph)))
-    asked = [recipe.dependencies + recipe.npm, info.environment_with(options)]
+    files = _driving(main, driven) if writer else _interpreting(main, parts, frozenset(_families(graph)))
+    asked: list[Any] = [recipe.dependencies + recipe.npm, info.environment_with(options)]
+    asked += [] if driven else [sorted(info.options_told(options).items())]
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
     for path in sorted(files | _imported([_mode_file(framework, mode)], NOT_DECIDING)):
         digest.update((path + without_header((PACKAGE / path).read_text())).encode())
@@ -125,11 +127,11 @@ def _families(graph: Graph) -> Iterator[str]:
 
 
 @lru_cache(maxsize=None)
-def _driving(main: str) -> frozenset[str]:
-    """The paths of what drives any framework, of this one's main file, if one is named, and of what they import, but
-    for what writes source."""
-    own = [main, *(f"frameworks/{part}/optimizers.py" for part in _parts(main))] if main else []
-    return _imported([*own, *DRIVERS], NOT_DECIDING | {"source"})
+def _driving(main: str, whole: bool) -> frozenset[str]:
+    """The paths of what drives any framework, of the optimizers that this one writes, of its main file, if it is to be
+    the `whole`, and of what they import, but for what writes source."""
+    optimizers = [f"frameworks/{part}/optimizers.py" for part in _parts(main)]
+    return _imported([*DRIVERS, *optimizers, *([main] if whole else [])], NOT_DECIDING | {"source"})
 
 
 @lru_cache(maxsize=None)
