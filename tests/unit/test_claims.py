@@ -72,6 +72,26 @@ def test_depends_is_refuted_by_no_races_that_are_undecided() -> None:
     assert judge(claim("depends"), few).word == "UNDECIDED"
 
 
+@pytest.mark.parametrize("noisy", [
+    [settled(1.0, "vgg16", launches=3, between=0.1)],
+    [settled(0.8, name, launches=2, between=0.2) for name in ("vgg16", "mobilenet_v2", "resnet50")]])
+def test_depends_is_not_refuted_while_a_race_is_undecided(noisy: list[Settled]) -> None:
+    """Whatever the one that is decided says: the others may go either way."""
+    found = judge(claim("depends"), [settled(1.3), *noisy])
+    assert found.word == "UNDECIDED" and f"{len(noisy)} undecided" in found.why, found.why
+
+
+@pytest.mark.parametrize(("between", "word"), [(0.01, "MIXED"), (0.02, "MIXED"), (0.06, "UNDECIDED")])
+def test_noise_does_not_make_two_ratios_one(between: float, word: str) -> None:
+    """1.3 and 1.35, all decided for one side; where Welch's test does not tell them apart, nothing shows them alike."""
+    found = judge(claim("depends"), [settled(1.3), settled(1.35, "vgg16", between=between)])
+    assert found.word == word and "faster in 2 races" in found.why, found.why
+
+
+def test_depends_is_refuted_where_all_races_are_equivalent() -> None:
+    assert judge(claim("depends"), [settled(1.0), settled(1.0, "vgg16")]).word == "REFUTED"
+
+
 def test_a_pair_that_the_race_itself_does_not_judge_decides_nothing() -> None:
     one = settled(1.3)
     (result,) = one.results
@@ -137,7 +157,7 @@ def test_a_first_epoch_is_compared_with_later_ones(first: float, longer: bool, w
 def test_trainings_that_end_equally_accurate(apart: float, word: str) -> None:
     epochs = tuple(Epoch(launch, 1, 0, name, 1.0, 4, 0.1, 0.5, validation_accuracy=0.9 + launch / 1000
                          + apart * (name == PAIR[0])) for launch in range(1, 6) for name in PAIR)
-    of = replace(case(), task="fit", training=Training("digits", "digest", 32, 16, 1))
+    of = replace(case(), task="fit", training=Training("digits", "digest", 32, 1000, 1))
     result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
     planned = PlannedRace("digits", "digits_cnn", ("fit",), PAIR)
     assert judge(claim("same-accuracy"), [Settled(planned, (result,))]).word == word
@@ -269,6 +289,32 @@ def test_what_a_batch_that_lies_ready_leaves_out(times: float, word: str) -> Non
     assert judge(asked, through_pipeline(times)[:1]).word == "NOT YET RUN"
 
 
+def test_a_pass_whose_launches_scatter_more_than_loading_takes_shows_nothing() -> None:
+    ready, pipeline = through_pipeline(1.02)
+    (result,) = pipeline.results
+    epochs = tuple(replace(each, seconds=each.seconds * 1.1**(each.launch % 2)) for each in result.race.epochs)
+    noisy = replace(pipeline, results=(replace(result, race=replace(result.race, epochs=epochs)),))
+    found = judge(claim("loading", contenders=list(PAIR)), [ready, noisy])
+    assert found.word == "UNDECIDED" and not found.speaking_for + found.speaking_against, found.why
+
+
+@pytest.mark.parametrize("slow", ["steps", "blocks", "passes"])
+def test_slow_steps_of_both_races_are_no_loading(slow: str) -> None:
+    """On the batch that lies ready one step of eight takes 1.4 times as long: one of each block, or all of one block.
+    A step then takes 1.05 times as long as most, on either side; what two passes take may be split unevenly."""
+    ready, pipeline = through_pipeline(1.05)
+    (train,), (passes,) = ready.results, pipeline.results
+    blocks = tuple(replace(each, seconds=tuple(
+        0.05 * (1 + each.launch / 1000) * (1.4 if (each.round if slow == "blocks" else number) % 8 == 1 else 1)
+        for number in range(8))) for each in train.race.blocks)
+    uneven = {2: 1.2, 3: 0.8} if slow == "passes" else {}
+    epochs = tuple(replace(each, seconds=each.seconds * uneven.get(each.number, 1)) for each in passes.race.epochs)
+    races = [replace(ready, results=(replace(train, race=replace(train.race, blocks=blocks)),)),
+             replace(pipeline, results=(replace(passes, race=replace(passes.race, epochs=epochs)),))]
+    found = judge(claim("loading", contenders=list(PAIR)), races)
+    assert found.word == "REFUTED" and "a pass takes 0.999 times as long a step" in found.why, found.why
+
+
 def test_a_pass_with_a_short_batch_is_not_compared() -> None:
     ready, pipeline = through_pipeline(1.2)
     (result,) = pipeline.results
@@ -340,6 +386,24 @@ def test_what_programs_see_is_kept_and_judged(codes: list[str], otherwise: str, 
     found = judge(asked, (), store.observations(programs.key(asked)))
     assert found.word == word
     assert "no_such_package" not in codes[-1] or "no_such_package" in found.why
+
+
+@pytest.mark.parametrize(("holds", "word"), [
+    ([True] + 7 * [None], "UNDECIDED"), ([True] + [None], "UNDECIDED"), (2 * [True] + [None], "CONFIRMED"),
+    (5 * [True] + 3 * [None], "CONFIRMED"), ([False] + 7 * [None], "REFUTED"), (8 * [None], "UNDECIDED")])
+def test_what_is_equal_in_most_programs_is_not_confirmed(holds: list[bool | None], word: str) -> None:
+    seen = [Observation(f"model {number}", "lines in a, lines in b", each) for number, each in enumerate(holds)]
+    found = judge(claim("counts"), (), seen)
+    assert found.word == word, found.why
+    if len(holds) == 8 and None in holds:
+        assert found.why.endswith(f"against it, {holds.count(None)} neither")
+
+
+def test_what_failed_was_not_read() -> None:
+    """It is told by itself, and leaves a claim undecided in any case."""
+    seen = [Observation(f"model {number}", "seen", True) for number in range(4)]
+    found = judge(claim("counts"), (), [*seen, Observation("another", failure="broken")])
+    assert (found.word, found.why) == ("UNDECIDED", "4 for it, 0 against it; another: broken")
 
 
 def test_a_store_of_before_there_were_programs_can_be_read(tmp_path: Path) -> None:

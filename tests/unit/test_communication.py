@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import jsonschema
 import numpy as np
@@ -19,6 +20,7 @@ from photofinish.reports import links
 from photofinish.runner.session import judged
 from photofinish.stats.communication import Line, Model, linked
 from photofinish.values import Failure, Link, Race, Trace, TracedStep
+from stats_races import most_by_chance
 
 RATES = (1e8, 2e8, 5e8, 1e9)
 PLAIN, HALF = "torch:eager+ddp[2]", "torch:eager+ddp[2,hook=fp16]"
@@ -81,6 +83,22 @@ def test_a_crossing_whose_interval_does_not_end_is_not_shown() -> None:
     (found,) = Model(races({PLAIN: lambda rate: 0.19, HALF: flat.__getitem__}, tuple(flat), 1e-5)).crossings()
     assert found.rate is not None and found.rate.low > 0 and math.isinf(found.rate.high)
     assert not found.shown
+
+
+def _slipping(name: str, slips: Mapping[tuple[str, float], float], rate: float) -> float:
+    return LAWS[PLAIN](rate) * slips[name, rate]
+
+
+def test_contenders_that_are_alike_are_seldom_said_to_cross_however_many_they_are() -> None:
+    """Of six alike, whose fifteen pairs share the 5 %."""
+    alike = [f"torch:eager+ddp[2,bucket={each}]" for each in (1, 2, 5, 10, 25, 50)]
+    random = np.random.default_rng(3)
+    said = 0
+    for _ in range(60):
+        slips = {(name, rate): math.exp(0.006 * random.standard_normal()) for name in alike for rate in RATES}
+        laws: dict[str, Law] = {name: partial(_slipping, name, slips) for name in alike}
+        said += any(each.shown for each in Model(races(laws, noise=1e-4)).crossings())
+    assert said <= most_by_chance(60, 0.05)
 
 
 def test_the_table_names_both_of_two_that_do_not_cross() -> None:

@@ -12,6 +12,7 @@ from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Check, Findings, Recom
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
+from photofinish.render.document import Table
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.reports import flip as told_flip
@@ -198,6 +199,67 @@ def test_all_that_is_shown_to_be_faster_is_recommended_together() -> None:
     assert told.taken.name in said and f"{again.observed.value:.3f}" in said
 
 
+def test_what_is_faster_on_the_whole_but_not_from_here_is_not_recommended() -> None:
+    """noise=1 gains beside step=2 alone, and so on the mean; from where the contender stands it loses."""
+    log = {"noise=1": 0.05, "step=2": 0.30, "noise=1,step=2": -0.35}
+    what = found([PLAIN], ["step=1,2", "noise=0,1"], {text: np.exp(each) for text, each in log.items()})
+    (noise,) = (each for each in what.effects if each.alike == (("noise",),))
+    assert noise.ratio.high < 1
+    assert what.recommended == () and "take" not in plain(report.paragraph(what))
+
+
+@pytest.mark.parametrize(("observed", "holds"), [
+    (None, True), (Estimate(1.22, 1.15, 1.30), True), (Estimate(1.02, 0.98, 1.06), False),
+    (Estimate(0.96, 0.94, 0.98), False)])
+def test_what_gained_nothing_when_raced_again_is_not_recommended(observed: Estimate | None, holds: bool) -> None:
+    what = found([PLAIN], ["step=1,2", "noise=0,1", "memory=1,2"], {"step=2": 0.8, "noise=1": 0.7})
+    again = replace(what, recommended=tuple(replace(each, observed=observed) for each in what.recommended))
+    (told,) = again.recommended
+    said = plain(report.paragraph(again))
+    assert ("Rather than" in said) is holds and ("not recommended" in said) is not holds
+    assert told.holds is holds and told.taken.name in said
+    assert ("What to set" in [each.title for each in report.document(again).sections]) is holds
+    (kept,) = report.as_json(again)["recommended"]  # with what was observed, for who counts how often it holds
+    assert kept["observed"] == (observed and report.leveled(observed))
+
+
+def test_a_cause_gains_when_it_alone_is_removed() -> None:
+    """step=2 and memory=2 gain together and lose alone: they have the larger parts, but noise is the cause."""
+    log = {"step=2": 0.07, "memory=2": 0.07, "noise=1": -0.1, "memory=2,noise=0,step=2": -0.54,
+           "memory=2,noise=1,step=2": -0.54}
+    what = found(["fake:steady[memory=1,noise=0,step=1]", "fake:steady[memory=2,noise=1,step=2]"], [],
+                 {text: np.exp(each) for text, each in log.items()})
+    assert what.gap is not None and what.cause is not None
+    assert {each.factor and each.factor.name for each in what.gap.shares[:2]} == {"step", "memory"}
+    assert what.cause.factor == Factor("noise", "0", "1")
+    assert what.cause.predicted.low > 1 and what.cause.predicted.value == pytest.approx(np.exp(0.1), rel=0.05)
+
+
+def test_no_cause_is_named_of_what_settings_do_only_together() -> None:
+    log = {"step=2": 0.07, "noise=1": 0.07, "noise=1,step=2": -0.44}
+    what = found([PLAIN, CHANGED], [], {text: np.exp(each) for text, each in log.items()})
+    assert what.gap is not None and all(each.ratio.low > 1 for each in what.gap.shares)
+    said = plain(report.paragraph(what))
+    assert what.cause is None and report.outcome(what) == report.NONE
+    assert "first cause" not in said and "several together" in said and "no cause is named" in said
+
+
+def test_no_cause_is_named_of_one_contender_that_only_several_settings_together_change() -> None:
+    what = found([PLAIN], ["step=1,2", "noise=0,1"], {"noise=1,step=2": np.exp(-0.4)})
+    assert all(each.shown for each in what.effects)
+    said = plain(report.paragraph(what))
+    assert what.cause is None and "none is shown to when it alone is changed" in said
+
+
+def test_the_faster_one_is_not_said_to_have_a_setting_that_it_does_not_know() -> None:
+    what = found(["fake:steady", "numpy:reference"], ["step=2,1"], {"numpy": 0.5, "step=2": 1.2})
+    assert what.gap is not None and what.gap.faster.setting("step") is None
+    (told,) = (block for each in report.document(what).sections for block in each.blocks
+               if isinstance(block, Table) and block.name == "gap")
+    assert [each.title for each in told.columns][:3] == ["Setting", "Slower has", "Moved to"]
+    assert told.rows[0][:3] == ("step", "2", "1")
+
+
 def test_who_fails_when_raced_again_has_shown_nothing_and_takes_nothing_from_others() -> None:
     what = found([PLAIN, CHANGED], [], {"step=2": 1.5})
     cause = what.cause
@@ -254,6 +316,25 @@ def test_what_does_not_flip_it_is_told(tried: tuple[str, ...], said: str) -> Non
     start = found([PLAIN], ["step=1,2"], {}).results[0].race
     looks = tuple(flip.Look(flip.Change(flip.SETTING, each, "b", "a"), "id", None, "it failed") for each in tried)
     assert plain(told_flip.sentence(flip.Flips(start, "b", "a", Estimate(1.2, 1.1, 1.3), looks=looks))).endswith(said)
+
+
+@pytest.mark.parametrize(("seen", "said"), [
+    ({"x": 0.8, "y": 0.8}, "It is reversed by x or y."),
+    ({"x": 1.1}, "What seemed to reverse it is not confirmed on fresh launches: x."),
+    ({"x": 1.1, "y": 0.8}, "It is reversed by y. What seemed to reverse it is not confirmed on fresh launches: x."),
+    ({"x": None}, "It seemed reversed by x, not raced again."),
+    ({"x": 0.8, "y": None, "z": 1.1}, "It is reversed by x. It seemed reversed by y, not raced again. What seemed to "
+                                      "reverse it is not confirmed on fresh launches: z.")])
+def test_only_what_held_on_fresh_launches_is_said_to_reverse_it(seen: dict[str, float | None], said: str) -> None:
+    """`seen` is the ratio there; None was not raced again."""
+    start = found([PLAIN], ["step=1,2"], {}).results[0].race
+
+    def look(told: str, ratio: float) -> flip.Look:
+        return flip.Look(flip.Change(flip.SETTING, told, "b", "a"), "id", Estimate(ratio, ratio - 0.02, ratio + 0.02))
+    answers = tuple(flip.Answer(look(told, 0.9), None, None if ratio is None else look(told, ratio))
+                    for told, ratio in seen.items())
+    whole = plain(told_flip.sentence(flip.Flips(start, "b", "a", Estimate(1.2, 1.1, 1.3), answers=answers)))
+    assert whole == f"b takes 1.200\u00d7 (1.100 to 1.300) the time of a. {said}"
 
 
 def test_what_a_framework_lists_is_tried_of_it() -> None:

@@ -17,10 +17,12 @@ from photofinish.errors import UsageError
 from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Check, Gate, commits
 from photofinish.gate import OPEN as UNSURE
 from photofinish.gate.baseline import Pair, pairs
+from photofinish.render.quantities import plain
+from photofinish.reports import gate as report
 from photofinish.stats import judge, regression
 from photofinish.stats.regression import OPEN, SLOWER, WITHIN
 from photofinish.store import Store
-from photofinish.values import Contender, Estimate, Failure
+from photofinish.values import Contender, Estimate, Failure, Skip
 from stats_races import World
 
 LIMIT, LAUNCHES = 0.03, 10
@@ -35,7 +37,14 @@ def found(ratio: float, seed: int = 0, launches: int = LAUNCHES, **world: float)
 def test_the_limit_is_what_a_slow_down_must_exceed(ratio: float, outcome: str) -> None:
     check = found(ratio)
     assert check is not None and check.outcome == outcome and check.launches == LAUNCHES
-    assert (check.needed > LAUNCHES) is (outcome == OPEN)
+    assert (check.needed != 0) is (outcome == OPEN)
+
+
+def test_how_many_launches_would_decide_is_told_where_any_would() -> None:
+    at, near = (np.log1p(LIMIT) + np.array([-0.02, 0.02, -0.01, 0.01]) + above for above in (0.0, 0.004))
+    exactly, nearly = (regression._judged(logs, LIMIT, 1) for logs in (at, near))
+    assert exactly is not None and exactly.outcome == OPEN and exactly.needed is None
+    assert nearly is not None and nearly.outcome == OPEN and nearly.needed is not None and nearly.needed > 4
 
 
 def test_what_is_no_slower_is_hardly_ever_stopped_and_what_is_at_the_limit_seldom() -> None:
@@ -141,6 +150,13 @@ def test_what_was_timed_before_a_failure_or_without_a_proof_is_no_check(barred: 
     ((SLOWER, NOT_JUDGED), FAILED)])
 def test_a_gate_is_as_good_as_its_worst_check(outcomes: tuple[str, ...], outcome: str) -> None:
     assert checked(*outcomes).outcome == outcome
+
+
+def test_who_was_not_checked_is_not_said_to_have_passed() -> None:
+    left = replace(checked(WITHIN), skipped=(Skip("jax:jit", "the baseline has no race of it"),))
+    assert plain(report.sentence(checked(WITHIN))).startswith("Nothing is slower than a by more than 3 %, surely.")
+    said = plain(report.sentence(left))
+    assert said.startswith("Nothing that was checked is slower") and said.endswith("not checked: jax:jit.")
 
 
 def checked(*outcomes: str) -> Gate:

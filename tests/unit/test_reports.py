@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 import factories
@@ -32,7 +33,9 @@ from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
 from photofinish.reports.reading import between, measure
 from photofinish.stats import judge
+from photofinish.stats.jobs import BreakEven
 from photofinish.values import Check, Failure, Finding, Phase, Result, Skip, Straggler, Training
+from stats_races import most_by_chance
 
 RESULTS: dict[str, Result] = {name: make() for name, make in factories.SCENARIOS.items()}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
@@ -326,10 +329,85 @@ def test_standings_on_a_gpu_tell_its_memory_rather_than_page_faults() -> None:
 
 def test_the_lead_changes_where_the_lines_cross() -> None:
     jobs = total_time.lines(RESULTS["decided"])
-    (turn,) = total_time.overtakings(jobs, lambda a, b: True)
+    (turn,) = total_time.overtakings(jobs, {("torch:compile", "torch:eager")})
     assert (turn.before.name, turn.after.name) == ("torch:eager", "torch:compile")
     for steps, winner in ((turn.steps * 0.99, "torch:eager"), (turn.steps * 1.01, "torch:compile")):
         assert min(jobs, key=lambda job: job.fixed + steps * job.step).name == winner
+
+
+def test_the_calculator_the_table_and_json_take_the_same_step() -> None:
+    result = RESULTS["decided"]
+    drawn = document(result, ("total-time",))
+    (calculator,) = (each for each in blocks_of(drawn, Calculator) if isinstance(each, Calculator))
+    means = {name: np.mean([np.mean([step for block in result.race.blocks if (block.contender, block.launch) == (
+        name, launch.number) for step in block.seconds]) for launch in result.race.launches])
+        for name in result.race.contenders}
+    assert {job.name: job.step for job in calculator.jobs} == pytest.approx(means)
+    assert all(0 < job.low < job.step < job.high for job in calculator.jobs)
+    (table,) = tables(drawn, "total_time")
+    told = [column.title for column in table.columns].index("Mean step")
+    assert {row[0].text: row[told] for row in table.rows} == pytest.approx(means)  # type: ignore[union-attr]
+    (turn,) = total_time.overtakings(calculator.jobs, {("torch:compile", "torch:eager")})
+    (found,) = (each for each in reports_json.race(result)["break_even"] if each["cold"] and (
+        each["contender"], each["against"]) == ("torch:compile", "torch:eager"))
+    assert found["steps"] == pytest.approx(turn.steps)
+
+
+@pytest.mark.parametrize(("ahead", "low", "high", "told"), [
+    ("always", None, None, "from the start"), ("never", None, None, "never"),
+    ("always", 0.0, 1021.6, "from the start, or from 1,022 at the latest"),
+    ("never", 0.0, 1021.6, "never, or until 1,022 at the latest"),
+    ("always", 300.2, None, "from the start, as far as shown (until 300 at the earliest)"),
+    ("never", 300.2, None, "not shown (from 300 at the earliest)"),
+    ("always", 0.0, None, "not shown"), ("never", 0.0, None, "not shown"),
+])
+def test_a_lead_is_told_as_far_as_it_is_shown(ahead: str, low: float | None, high: float | None, told: str) -> None:
+    assert total_time._told(BreakEven("a", "b", False, ahead, None, low, high)) == told
+
+
+def total_time_of(*field: factories.Runner, seed: int, launches: int = 5) -> str:
+    race = factories.race(field, launches=launches, rounds=3, steps=3, seed=seed)
+    return plain_of(total_time.section(judge(race)).blocks)
+
+
+def test_who_is_ready_first_is_told_where_it_is_shown() -> None:
+    alike = factories.Runner("torch:eager", 0.05)
+    pair, trials = (alike, replace(alike, name="mlx:eager")), 60
+    told = [total_time_of(*pair, seed=seed) for seed in range(trials)]
+    assert sum("is ready first" in each for each in told) <= most_by_chance(trials, 0.05)
+    assert sum("torch:eager is shown to be ready first. By these figures it is" in each for each in told) > 0
+    late = replace(alike, name="jax:jit", start=9.0)
+    assert total_time_of(pair[0], late, seed=1).startswith("torch:eager is ready first, and no other is shown to over")
+    assert total_time_of(*pair, late, seed=1).startswith("Neither ")
+    crowd = total_time_of(*pair, replace(alike, name="tvm:graph"), late, seed=2)
+    assert "and 2 others is shown to be ready first" in crowd
+    assert total_time_of(pair[0], late, seed=1, launches=1).startswith("Neither torch:eager nor jax:jit is shown")
+
+
+def test_who_finishes_a_short_job_first_is_told_where_it_is_shown() -> None:
+    slow, fast = factories.Runner("torch:eager", 0.05), factories.Runner("jax:jit", 0.04)
+    sure = total_time_of(slow, replace(fast, start=9.0), seed=1)
+    assert sure.startswith("In a short job torch:eager finishes first.")
+    told = total_time_of(slow, replace(fast, start=0.2), seed=1)
+    assert told.startswith("Neither torch:eager nor jax:jit is shown to finish a short job first. From ")
+    assert "on it is jax:jit." in told
+
+
+def crossing(result: Result, a: str, b: str, cold: bool) -> float:
+    """After how many steps the two have taken as long, by the raw figures."""
+    race, mean, fixed = result.race, {}, {}
+    for name in (a, b):
+        mean[name] = np.mean([each.seconds for each in race.blocks if each.contender == name])
+        own = [each for each in race.phases if each.contender == name]
+        phases = {phase: np.mean([each.seconds for each in own if each.name == phase and each.launch])
+                  for phase in ("start", "import", "build", "weights", "first_step:train")}
+        firsts = [[each.seconds for each in own if each.name == "first_step:train" and (each.launch == 0) == empty]
+                  for empty in (True, False)]
+        warm = np.mean([sum(each.seconds[:each.steps]) - (1 + each.steps) * mean[name]
+                        for each in race.warm_ups if each.contender == name])
+        empty = max(0.0, float(np.median(firsts[0]) - np.median(firsts[1]))) if cold else 0.0
+        fixed[name] = sum(phases.values()) + warm + empty
+    return float((fixed[a] - fixed[b]) / (mean[b] - mean[a]))
 
 
 def test_who_compiles_is_told_from_when_on_it_pays() -> None:
@@ -337,7 +415,8 @@ def test_who_compiles_is_told_from_when_on_it_pays() -> None:
     told = {(row[0].text, row[1].text): row[2:] for row in found.rows}  # type: ignore[union-attr]
     assert {compiled for compiled, _ in told} == {"torch:compile", "tensorflow:xla"}
     first, cached = told["torch:compile", "torch:eager"]
-    assert str(first).startswith("from 1,990 (") and str(cached).startswith("from 433 (")
+    for cell, cold in ((first, True), (cached, False)):
+        assert str(cell).startswith(f"from {crossing(RESULTS['decided'], 'torch:compile', 'torch:eager', cold):,.0f} (")
     assert told["tensorflow:xla", "torch:eager"] == ("never", "never")
     (unclear,) = tables(document(RESULTS["undecided"], ("total-time",)), "break_even")
     assert "not shown (from" in str(unclear.rows[0][2])
@@ -347,18 +426,18 @@ def test_no_lead_is_taken_before_the_last_one_was() -> None:
     """c is ready before b and faster than it, but not shown to be faster than a: it passes a with b, not before."""
     a, b, c = Job("a", 1.0, 3.0, 3.0, 3.0, None), Job("b", 9.0, 2.0, 2.0, 2.0, None), Job("c", 5.0, 1.5, 1.5, 1.5, None)
     shown = {("b", "a"), ("c", "b")}
-    (turn,) = total_time.overtakings((a, b, c), lambda faster, slower: (faster, slower) in shown)
+    (turn,) = total_time.overtakings((a, b, c), shown)
     assert (turn.steps, turn.before, turn.after) == (8.0, a, c)
 
 
 def test_no_job_is_shorter_than_a_step() -> None:
     """b's first step ends before that of a, which is ready sooner: a never finishes first."""
     a, b = Job("a", 1.0, 3.0, 3.0, 3.0, None), Job("b", 1.5, 2.0, 2.0, 2.0, None)
-    assert total_time.overtakings((a, b), lambda faster, slower: True) == []
+    assert total_time.overtakings((a, b), {("b", "a")}) == []
 
 
 def test_a_difference_that_is_not_shown_never_overtakes() -> None:
-    assert total_time.overtakings(total_time.lines(RESULTS["decided"]), lambda a, b: False) == []
+    assert total_time.overtakings(total_time.lines(RESULTS["decided"]), set()) == []
     assert "no other is shown to overtake it" in repr(document(RESULTS["undecided"], ("total-time",)))
 
 

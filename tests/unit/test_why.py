@@ -19,6 +19,7 @@ from photofinish.render.document import Code, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
 from photofinish.stats import judge
+from photofinish.stats.student import confidence
 from photofinish.values import (
     Block,
     Case,
@@ -240,6 +241,26 @@ def test_who_is_faster_than_the_ceilings_shows_that_they_are_none(reached: float
     (machine,) = (each for each in shown.sections if each.name == "machine")
     text = str(machine.blocks[0])
     assert said in text and kept not in text
+
+
+def test_a_layer_that_is_faster_than_its_floor_shows_that_it_is_none() -> None:
+    explained = explain(judge(raced(np.random.default_rng(5), {STREAM: NODE}, spread=0.0)))
+    assert explained.roofline is not None
+    first, *others = explained.roofline.roofs
+    fast = replace(explained.roofline, reached={"a": 0.2, "b": 0.4},
+                   roofs=(replace(first, reached={"a": 0.5, "b": 2.5}), *others))
+    shown = report.document(replace(explained, roofline=fast))
+    (machine,) = (each for each in shown.sections if each.name == "machine")
+    text = str(machine.blocks[0])
+    assert "Somebody was faster in a layer" in text and "cannot take less than" not in text
+
+
+def test_causes_are_named_at_the_levels_that_were_reached_for_them() -> None:
+    found = explain(judge(raced(np.random.default_rng(5), {"conv2": 3 * NODE, "relu1": 2 * NODE}))).comparisons[0]
+    assert len(found.causes) > 1
+    (table,) = report._causes(found.causes, found.lines, False)
+    assert confidence(*(each.gap.level for each in found.causes)) in table.caption
+    assert "hold together" not in table.caption
 
 
 def test_what_is_left_of_a_step_is_named_as_far_as_it_is_shown() -> None:

@@ -104,12 +104,15 @@ def _refused(race: Race, name: str, goal: Goal) -> str:
         return f"its gradients are {sent if sent == APPROXIMATED else f'sent in {sent}'}, which was not allowed"
     if goal.latency is None:
         return ""
-    seconds = [each for block in paired.timed_blocks(race, name) for each in block.seconds]
+    seconds = list(paired.timed_launches(race, name).values())
     claim = tails.claim(seconds, goal.latency, goal.share, CONFIDENCE)
     if claim.word == "MET":
         return ""
     seen = f"{claim.over} of {claim.seen} steps took longer than is allowed"
-    return seen if claim.word == "MISSED" else f"{seen}: too few to show that {100 * goal.share:g} % keep to it"
+    if claim.word == "MISSED":
+        return seen
+    why = "too few were seen" if claim.more else "its launches differ too much"
+    return f"{seen}: {why} to show that {100 * goal.share:g} % keep to it"
 
 
 def _job(race: Race, goal: Goal) -> Costs:

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from photofinish.study import Settled
 from photofinish.values import Result
 
 RELIABLE = 1.25  # operations tell the time of a network if a line is off by less, typically, for one left out of it
+COUNTED = 9  # networks, all 362,880 orders of which are counted
+DRAWN = 99_999  # orders, of more networks
 Setting = tuple[str, str, int]  # device, contender, batch
 
 
@@ -127,8 +131,8 @@ def _hyperbola(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
     """The more energy an image may take, the more accurate and the larger the network that is run: Spearman's
-    correlations of joules with accuracy and with operations over networks, one-sided, Bonferroni over both and all
-    settings."""
+    correlations of joules with accuracy and with operations over networks, both positive, or one negative; each way
+    one-sided, Bonferroni over both and all settings. Few networks have too few orders to show anything."""
     from scipy.stats import spearmanr
 
     accuracies = _accuracies(claim)
@@ -145,13 +149,33 @@ def _energy_bound(claim: Claim, races: Sequence[Settled]) -> Judgement:
     tests = {}
     for setting, rows in found.items():
         joules, top1, macs = np.array(rows).T
-        tests[setting] = [spearmanr(joules, each, alternative="greater") for each in (top1, macs)]
+        tests[setting] = [(spearmanr(joules, each).statistic, *_chances(joules, each)) for each in (top1, macs)]
     told = {setting: "{}: rank correlation of joules with accuracy {:.2f}, with operations {:.2f}".format(
-        _told(setting), *(each.statistic for each in both)) for setting, both in tests.items()}
+        _told(setting), *(rank for rank, _, _ in both)) for setting, both in tests.items()}
     level = ALPHA / (2 * len(tests))
-    bound = tuple(told[setting] for setting, both in tests.items() if all(each.pvalue < level for each in both))
-    free = tuple(told[setting] for setting, both in tests.items() if any(each.statistic <= 0 for each in both))
+    bound = tuple(told[setting] for setting, both in tests.items() if all(up < level for _, up, _ in both))
+    free = tuple(told[setting] for setting, both in tests.items() if any(down < level for _, _, down in both))
     return Judgement(claim, weighed(bound, free, read=len(told)), _readings(told, bound + free), bound, free)
+
+
+def _chances(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """How likely a rank correlation at least as high is, and one at least as low, where every order is as likely:
+    counted (Hotelling & Pabst, Annals of Mathematical Statistics 7, 1936), for the t of few networks is far off."""
+    from scipy.stats import rankdata
+
+    ranks, others = rankdata(a), rankdata(b)
+    products = others[_orders(len(a))] @ ranks  # Spearman's correlation rises with it; exact, of halves
+    seen = others @ ranks
+    return float(np.mean(products >= seen)), float(np.mean(products <= seen))
+
+
+@lru_cache(maxsize=2)
+def _orders(count: int) -> np.ndarray:
+    """All orders of so many things; of more than COUNTED the one they are in, and DRAWN more."""
+    if count <= COUNTED:
+        return np.array(list(permutations(range(count))))
+    drawn = np.random.default_rng(0).permuted(np.tile(np.arange(count), (DRAWN, 1)), axis=1)
+    return np.vstack([np.arange(count), drawn])
 
 
 def _accuracies(claim: Claim) -> dict[str, float]:

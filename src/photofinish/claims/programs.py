@@ -41,12 +41,13 @@ def judged(claim: Claim, seen: Sequence[Observation]) -> Judgement:
         return Judgement(claim, "NOT YET RUN", f"photofinish claims {claim.id} --check")
     speaking, against = (tuple(_words(each) for each in seen if each.holds is wanted) for wanted in (True, False))
     failed = [_words(each) for each in seen if each.failure]
+    neither = len(seen) - len(failed) - len(speaking) - len(against)
     proxy = f"{claim.asks['proxy']}, a proxy: " if "proxy" in claim.asks else ""
     if failed and not speaking and not against:
         return Judgement(claim, "NOT TESTABLE HERE", "; ".join(failed))
     told = "; ".join(_words(each) for each in seen) if len(seen) <= SHOWN else "; ".join(
-        [f"{len(speaking)} for it, {len(against)} against it", *failed])
-    word = weighed(speaking, against, claim.asks.get("otherwise", "REFUTED"))
+        [f"{len(speaking)} for it, {len(against)} against it" + (f", {neither} neither" if neither else ""), *failed])
+    word = weighed(speaking, against, claim.asks.get("otherwise", "REFUTED"), read=len(seen) - len(failed))
     missing = failed and word != "MIXED"  # what was not seen might have spoken the other way
     return Judgement(claim, "UNDECIDED" if missing else word, proxy + told, speaking, against)
 

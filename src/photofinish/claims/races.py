@@ -12,7 +12,7 @@ from photofinish import machine
 from photofinish.claims import costs, memory
 from photofinish.claims.claim import Claim, Judgement, together, weighed
 from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, decided, margin_of, not_run, samples
-from photofinish.stats import alike, batches, curves, learning, paired
+from photofinish.stats import alike, batches, curves, jobs, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL, failure_of
@@ -47,19 +47,25 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Each of a and b is faster somewhere, and the ratio is not one (Welch's test)."""
+    """Each of a and b is faster somewhere, and the ratio is not one (Welch's test). Against it speaks one ratio alone,
+    with every race decided: all are equivalent, or the ratios of every two races are (`alike`). That Welch's test shows
+    nothing says nothing: noise does that too."""
     found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
-    test = interaction([values for values, _ in samples(claim, races)])
+    groups = [values for values, _ in samples(claim, races)]
+    test = interaction(groups)
     if test is None:
         return Judgement(claim, "NOT YET RUN", "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
     told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
     shown = test.chance < ALPHA
-    word = ("CONFIRMED" if both and shown else "MIXED" if both or shown
-            else "REFUTED" if ever or not found["UNDECIDED"] else "UNDECIDED")
+    one = not found["UNDECIDED"] and (
+        not ever or alike.alike({"": groups}, margin_of(races), alpha_of(races))[""] == alike.ALIKE)
+    word = "CONFIRMED" if both and shown else "MIXED" if both or shown else "REFUTED" if one else "UNDECIDED"
+    if word == "UNDECIDED":
+        told += f"; {len(found[word])} undecided, ratios up to {alike.apart(groups):.3f} times apart"
     return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
 
 
@@ -210,11 +216,9 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
             raced = [name for name in claim.asks["contenders"] if name in result.race.contenders
                      and not failure_of(result.race, name)]
             for name in raced if result.comparable else ():
-                logs = _logs(result.race, name)
                 if case.training is not None and case.training.samples % case.batch:
                     continue  # a short batch is no step like the others
-                if case.training is not None:
-                    logs = logs - math.log(case.training.samples // case.batch)
+                logs = _mean_steps(result.race, name)
                 if len(logs) > 1:
                     title = replace(planned, tasks=(), data="").title
                     steps.setdefault((title, name), {})[case.task] = logs
@@ -227,6 +231,14 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     longer = tuple(told[key] for key, each in decisions.items() if each.word == "FASTER")
     not_longer = tuple(told[key] for key, each in decisions.items() if each.word in ("SLOWER", "EQUIVALENT"))
     return Judgement(claim, weighed(longer, not_longer, read=len(both)), "; ".join(told.values()), longer, not_longer)
+
+
+def _mean_steps(race: Race, name: str) -> np.ndarray:
+    """log of the mean seconds of a step of each launch: beside a pass, a sum of slow steps and all, a median would read
+    short."""
+    training = race.case.training
+    steps = training.samples // race.case.batch if training is not None else 1
+    return np.log([seconds / steps for seconds in jobs.mean_steps(race)[name].values()])
 
 
 def _all(claim: Claim, races: Sequence[Settled]) -> Judgement:

@@ -33,12 +33,18 @@ class Effect:
 class Share:
     """The part of a gap that a factor makes, as a ratio (above 1: it makes the slower one slow); that of all is their
     product. `factor` is None for the rest, which no factor explains; there is none of two that differ in factors
-    alone, unless a fraction of their combinations was raced: then three may do something together. `part` is of the
+    alone, unless a fraction of their combinations was raced: then three may do something together. Its other level is
+    that of the faster one, or of a setting that it does not have the other one of the experiment. `part` is of the
     gap's log, None where no gap is shown."""
 
     factor: Factor | None
     ratio: Estimate
     part: float | None
+
+    @property
+    def slows(self) -> bool:
+        """Whether the factor is shown to make the slower one slow."""
+        return self.factor is not None and _gain(self.ratio)
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cause:
-    """The one setting with the largest effect that is shown: `changed` is `slower` without it, and `logs` what that
-    should gain, log seconds(slower) / seconds(changed), one per launch."""
+    """The one setting with the largest effect that is shown, of a gap the largest share of one whose removal alone is
+    shown to gain: `changed` is `slower` without it, and `logs` what that should gain, log seconds(slower) /
+    seconds(changed), one per launch."""
 
     factor: Factor
     slower: Contender
@@ -81,20 +88,25 @@ class Check:
     def outcome(self) -> str:
         """Confirmed where a gain is shown that does not differ from the predicted one."""
         agrees = self.apart.low <= 1 <= self.apart.high
-        return CONFIRMED if self.observed.low > 1 and self.observed.level and agrees else NOT_CONFIRMED
+        return CONFIRMED if _gain(self.observed) and agrees else NOT_CONFIRMED
 
 
 @dataclass(frozen=True)
 class Recommended:
-    """A contender with every setting that is shown to be faster at its other level there: these are `moved`, and it is
-    `taken`. `predicted` is seconds(own) / seconds(taken); `observed` the same of fresh launches, None where it was not
-    raced again."""
+    """A contender with every setting that is shown to be faster at its other level there, if it is shown to gain by all
+    of them: these are `moved`, and it is `taken`. `predicted` is seconds(own) / seconds(taken); `observed` the same of
+    fresh launches, None where it was not raced again."""
 
     own: Contender
     taken: Contender
     moved: tuple[Factor, ...]
     predicted: Estimate
     observed: Estimate | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether fresh launches, if there were any, show a gain too."""
+        return self.observed is None or _gain(self.observed)
 
 
 @dataclass(frozen=True)
@@ -174,7 +186,9 @@ class _Reading:
                 end = _moved(of.row(), which)
                 gain = self._expected(of, of.row()) - self._expected(of, end)
                 (predicted,) = effects.estimates(self.logs, [gain], len(found))
-                yield Recommended(of.base, of.contender(end), tuple(of.factors[i] for i in sorted(which)), predicted)
+                if _gain(predicted):  # an effect is a mean over the other settings: beside those here it may be a loss
+                    moved = tuple(of.factors[i] for i in sorted(which))
+                    yield Recommended(of.base, of.contender(end), moved, predicted)
 
     def gap(self, contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> Gap:
         batch = experiments[0].batch
@@ -201,23 +215,29 @@ class _Reading:
         return Gap(slower, faster, ratio, tuple(shares))
 
     def of_gap(self, gap: Gap, experiments: Sequence[Experiment]) -> Cause | None:
-        """The factor with the largest share, if the gap and the share are shown."""
-        best = gap.shares[0]
-        if best.factor is None or not effects.shown(gap.ratio) or not best.ratio.low > 1 or not best.ratio.level:
+        """The factor with the largest share, if the gap and the share are shown, of those that gain when they alone are
+        removed: a share is the mean over what else was, too."""
+        if not effects.shown(gap.ratio):
             return None
         of = next(each for each in experiments if _reaches(each, gap.slower))
-        return self._cause(of, _row_of(of, gap.slower), [each.name for each in of.factors].index(best.factor.name))
+        names = [each.name for each in of.factors]
+        causes = (self._cause(of, _row_of(of, gap.slower), names.index(share.factor.name))
+                  for share in gap.shares if share.factor is not None and share.slows)
+        return next((each for each in causes if _gain(each.predicted)), None)
 
     def largest(self, of: Experiment, found: Sequence[Effect]) -> Cause | None:
-        """Of one contender: the setting with the largest effect, if one is shown, from the slower level."""
-        shown = [each for each in found if each.shown and len(each.alike[0]) == 1 and each.alike[0][0] != BATCH]
-        if not shown:
-            return None
-        best = max(shown, key=lambda each: abs(float(np.log(each.ratio.value))))
-        index = [each.name for each in of.factors].index(best.alike[0][0])
-        start = of.row()
-        cause = self._cause(of, start, index)
-        return cause if float(np.mean(cause.logs)) >= 0 else self._cause(of, _moved(start, {index}), index)
+        """Of one contender: the setting with the largest effect, from the slower level, of those that are shown and
+        gain when they alone are changed: an effect is a mean over the other settings."""
+        names, start = [each.name for each in of.factors], of.row()
+        for each in sorted(found, key=lambda each: -abs(float(np.log(each.ratio.value)))):
+            if each.shown and len(each.alike[0]) == 1 and each.alike[0][0] != BATCH:
+                index = names.index(each.alike[0][0])
+                cause = self._cause(of, start, index)
+                if float(np.mean(cause.logs)) < 0:
+                    cause = self._cause(of, _moved(start, {index}), index)
+                if _gain(cause.predicted):
+                    return cause
+        return None
 
     def _cause(self, of: Experiment, start: tuple[int, ...], index: int) -> Cause:
         end = _moved(start, {index})
@@ -243,6 +263,11 @@ class _Reading:
         found = np.zeros(len(self.cells))
         found[self.cells.index(cell)] = 1
         return found
+
+
+def _gain(ratio: Estimate) -> bool:
+    """Whether seconds over those without something are shown to be more."""
+    return effects.shown(ratio) and ratio.value > 1
 
 
 def _reaches(of: Experiment, contender: Contender) -> bool:

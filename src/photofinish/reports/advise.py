@@ -149,9 +149,10 @@ def _table(advice: Advice) -> Table:
                *((Column("Money", "number"),) if _priced(advice) else ()), Column("Over the first", "ratio"),
                Column("Best with chance", "percent"), Column("Expected regret", "percent"),
                Column("Worst of 20", "percent"))
-    caption = "Of the processes that were timed; the table of the race has the rehearsal's peak."
-    return Table("options", columns, tuple(_row(advice, each) for each in advice.options),
-                 caption if goal.name == "memory" else "")
+    caption = "Chances are upper ones where many are alike: who seems the best was lucky, too."
+    if goal.name == "memory":
+        caption += " Of the processes that were timed; the table of the race has the rehearsal's peak."
+    return Table("options", columns, tuple(_row(advice, each) for each in advice.options), caption)
 
 
 def _row(advice: Advice, option: Option) -> tuple[Cell, ...]:

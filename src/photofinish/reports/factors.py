@@ -168,14 +168,24 @@ def _of_cause(found: Findings) -> Iterator[str | Span | Quantity]:
                     contender(cause.slower.name), " is predicted to be ", *ratio_text(cause.predicted), " as fast. ")
     elif found.gap is not None and not effects.shown(found.gap.ratio):
         yield "So there is nothing to explain, and no cause is named."
+    elif found.gap is not None and any(each.slows for each in found.gap.shares):
+        yield from ("No setting is shown to make ", contender(found.gap.slower.name), " faster when it alone is "
+                    "changed, only several together, and ", Span("no cause is named", "strong"), ".")
     elif found.gap is not None:
         yield from ("No setting is shown to make any of it, and ", Span("no cause is named", "strong"), ".")
+    elif any(each.shown for each in found.effects if _alone(each)):
+        yield from ("Settings make a difference in the mean over the others, but none is shown to when it alone is "
+                    "changed, and ", Span("no cause is named", "strong"), ".")
     else:
-        alone = [each.ratio for each in found.effects if len(each.alike[0]) == 1 and each.alike[0][0] != BATCH]
+        alone = [each.ratio for each in found.effects if _alone(each)]
         widest = max((max(each.high, 1 / each.low) for each in alone), default=1.0) - 1
         yield from ("No setting by itself is shown to make a difference, and ", Span("no cause is named", "strong"))
         yield from ("; one of more than ", Quantity(widest, "percent"), " would hardly have escaped.") if alone else \
             (": the batch, which alone was tried, is none of a contender's.",)
+
+
+def _alone(effect: Effect) -> bool:
+    return len(effect.alike[0]) == 1 and effect.alike[0][0] != BATCH
 
 
 def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span | Quantity]:
@@ -193,6 +203,11 @@ def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span |
 
 
 def _of_recommended(each: Recommended) -> Iterator[str | Span | Quantity]:
+    if each.observed is not None and not each.holds:
+        yield from (" ", contender(each.taken.name), ", predicted to be ", *ratio_text(each.predicted), " as fast as ",
+                    contender(each.own.name), ", was ", *ratio_text(each.observed), " when raced again: no gain is "
+                    "shown there, and it is ", Span("not recommended", "strong"), ".")
+        return
     yield from (" Rather than ", contender(each.own.name), " take ", contender(each.taken.name), ", predicted to be ",
                 *ratio_text(each.predicted), " as fast")
     if each.observed is not None:
@@ -204,21 +219,23 @@ def _recommended(found: Sequence[Recommended]) -> Iterator[Block]:
     columns = (Column("Rather than", "contender"), Column("Take", "contender"), Column("Gain, predicted", "ratio"),
                Column("Raced again", "ratio"))
     rows = tuple((contender(each.own.name), contender(each.taken.name), interval(each.predicted),
-                  interval(each.observed)) for each in found)
+                  interval(each.observed)) for each in found if each.holds)
     if rows:
-        yield Table("recommended", columns, rows, "Every setting that is shown to be faster at its other level, there.")
+        yield Table("recommended", columns, rows, "Every setting that is shown to be faster at its other level, there, "
+                                                  "where all of them together are.")
 
 
 def _gap(gap: Gap) -> Iterator[Block]:
     rows = tuple((each.factor.name if each.factor else "the rest", told(each.factor.own) if each.factor else None,
                   told(each.factor.other) if each.factor else None, interval(each.ratio), each.part)
                  for each in gap.shares)
-    columns = (Column("Setting"), Column("Slower has"), Column("Faster has"), Column("Makes", "ratio"),
+    columns = (Column("Setting"), Column("Slower has"), Column("Moved to"), Column("Makes", "ratio"),
                Column("Of the gap", "percent"))
     yield _chart("Parts of the gap", "Right of the line: makes the slower one slow.",
                  [(str(row[0]), each.ratio) for row, each in zip(rows, gap.shares)])
     yield Table("gap", columns, rows, "Shapley values: the mean over all orders in which the slower one may take over "
-                                      "the settings; their product is the gap.")
+                                      "the settings; their product is the gap. A setting that the faster one does not "
+                                      "have is moved to its other level.")
 
 
 def _check(found: Findings) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from photofinish.factors.flip import CONFIRMED, NOT_CONFIRMED, SETTING, Answer, Flips, Look
@@ -14,6 +14,7 @@ from photofinish.render.document import (
     Column,
     Document,
     Note,
+    Quantity,
     Section,
     Series,
     Span,
@@ -82,8 +83,19 @@ def sentence(flips: Flips) -> Text:
         return (*start, ", and ", Span("nothing that was tried is shown to reverse that", "strong"),
                 *((": neither " if len(tried) > 1 else ": not ", *listed(tried, "nor")) if tried else ()),
                 f"; of {unsettled} it stays open, more --launches would tell." if unsettled else ".")
-    return (*start, ". ", Span("It is reversed", "strong"), " by ",
-            *listed([_named(each) for each in flips.answers], "or"), ".")
+    return (*start, ".", *_answered(flips.answers))
+
+
+def _answered(answers: Sequence[Answer]) -> Iterator[str | Span | Quantity]:
+    """What reverses it on fresh launches too, then what was not raced again, then what seemed to only."""
+    ways = {each: listed([_named(answer) for answer in answers if answer.outcome == each], "or")
+            for each in (CONFIRMED, "", NOT_CONFIRMED)}
+    if ways[CONFIRMED]:
+        yield from (" ", Span("It is reversed", "strong"), " by ", *ways[CONFIRMED], ".")
+    if ways[""]:
+        yield from (" It seemed reversed by ", *ways[""], ", not raced again.")
+    if ways[NOT_CONFIRMED]:
+        yield from (" What seemed to reverse it is not confirmed on fresh launches: ", *ways[NOT_CONFIRMED], ".")
 
 
 def _named(answer: Answer) -> Span:

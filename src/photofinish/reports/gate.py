@@ -30,7 +30,7 @@ from photofinish.reports import failures, race
 from photofinish.reports.json import estimated
 from photofinish.reports.reading import TASKS, attributed, contender, counted, listed
 from photofinish.stats.regression import OPEN as UNDECIDED
-from photofinish.stats.regression import SLOWER, WITHIN
+from photofinish.stats.regression import SLOWER, WITHIN, Regression
 from photofinish.stats.student import confidence
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -108,14 +108,16 @@ def sentence(gate: Gate) -> Text:
     if gate.outcome == OPEN:
         return ("It is ", Span("undecided", "strong"), f" whether something is slower than {gate.baseline} by more "
                 "than ", limit, ".")
-    return ("Nothing is slower than ", gate.baseline, " by more than ", limit, ", surely.")
+    left = [contender(each.contender) for each in gate.skipped]
+    return ("Nothing ", *(["that was checked "] if left else []), "is slower than ", gate.baseline, " by more than ",
+            limit, ", surely", *(["; not checked: ", *listed(left)] if left else []), ".")
 
 
 def _details(gate: Gate) -> Iterator[Text]:
     for check in gate.checks:
         found = check.regression
-        if found is not None and found.needed:
-            yield (contender(check.candidate), f": about --launches {found.needed} would decide it.")
+        if found is not None and (more := _more(found)):
+            yield (contender(check.candidate), f": {more}.")
         if found is None:
             yield (contender(check.candidate), f": {check.reason}")
 
@@ -126,10 +128,18 @@ def _told(check: Check) -> str:
     if found is None:
         return f"{check.candidate} against {check.baseline}: {check.reason}"
     ratio = found.ratio
-    more = f"; about --launches {found.needed} would decide it" if found.needed else ""
+    more = _more(found)
     span = f"{confidence(ratio.level)} interval {ratio.low:.3f} to {ratio.high:.3f}, {found.launches} launches"
     return (f"{check.candidate} takes {ratio.value:.3f} of the time of {check.baseline} ({span}): "
-            f"{_WORDS[check.outcome]}{more}")
+            f"{_WORDS[check.outcome]}{more and f'; {more}'}")
+
+
+def _more(found: Regression) -> str:
+    """What would decide it; "" of what is decided."""
+    if found.outcome != UNDECIDED:
+        return ""
+    return f"about --launches {found.needed} would decide it" if found.needed else \
+        "it is so close to the limit that no number of launches would decide it"
 
 
 def _check_json(check: Check) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from photofinish.reports.race import describe
 from photofinish.reports.reading import PREDICTION, TASKS, contender, interval, timed, unproven, without_empty
 from photofinish.stats.communication import FEWEST, Crossing, Model
 from photofinish.stats.scaling import scalings
+from photofinish.stats.student import confidence
 from photofinish.values import Estimate, Link, Result, to_json
 
 LAW = ("seconds of a step = fixed + bits / rate. Fixed is the computing, and what a message takes whatever its length; "
@@ -87,7 +88,8 @@ def _told(each: Crossing) -> Text:
         return (contender(each.slow), " is faster than ", contender(each.fast), " over all of these links.")
     outside = "" if each.raced else ", which is none of the rates raced"
     return (contender(each.slow), " is faster than ", contender(each.fast), " over links slower than ",
-            Span(write(each.rate.value, "speed"), "strong"), f" ({PREDICTION}{outside}; 95 %: {_range(each.rate)}).")
+            Span(write(each.rate.value, "speed"), "strong"),
+            f" ({PREDICTION}{outside}; {confidence(each.rate.level)}: {_range(each.rate)}).")
 
 
 def _range(rate: Estimate) -> str:
@@ -147,13 +149,14 @@ def _bytes(bits: Estimate) -> Estimate:
 
 def _crossings(model: Model) -> Section:
     columns = (Column("Faster over slow links", "contender"), Column("Than", "contender"),
-               Column(f"Equal at ({PREDICTION})", "speed"), Column("95 % interval"), Column("Among the rates raced"))
+               Column(f"Equal at ({PREDICTION})", "speed"), Column("Interval"), Column("Among the rates raced"))
     rows: list[tuple[Cell, ...]] = []
     for each in model.crossings():
         at = (None, "they do not cross" if each.shown else "not shown", None) if each.rate is None else (
             each.rate.value, _range(each.rate), "yes" if each.raced else "no")
         rows.append((contender(each.slow), contender(each.fast), *at))
-    return Section("break_even", "Break-even", (Table("break_even", columns, tuple(rows)),) if rows else ())
+    caption = "The intervals of all pairs hold together in 95 % of cases (Bonferroni)."
+    return Section("break_even", "Break-even", (Table("break_even", columns, tuple(rows), caption),) if rows else ())
 
 
 def _failures(results: Sequence[Result]) -> list[Section]:

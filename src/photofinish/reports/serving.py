@@ -11,7 +11,6 @@ from photofinish.render.document import (
     Cell,
     Chart,
     Column,
-    Interval,
     Note,
     Paragraph,
     Section,
@@ -20,9 +19,10 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports.reading import contender, names, queries, without_empty
+from photofinish.reports.reading import contender, interval, names, queries, without_empty
 from photofinish.stats.paired import timed_blocks
 from photofinish.stats.serving import SHARES, Served, served
+from photofinish.stats.tails import Claim
 from photofinish.values import Estimate, Load, Result
 
 POINTS = 60  # of a curve
@@ -58,8 +58,13 @@ def _said(each: Served, load: Load) -> Text:
     seen = f"{each.claim.over:,} of {each.claim.seen:,} came later"
     if told is None:
         return (contender(each.contender), f": it is open whether {share} of the queries are answered within {bound} "
-                f"({seen}; {each.claim.more:,} more in time would show it).")
+                f"({seen}; {_lacking(each.claim)}).")
     return (contender(each.contender), told, f" ({write(load.confidence, 'percent')} confidence; {seen}).")
+
+
+def _lacking(claim: Claim) -> str:
+    return f"{claim.more:,} more in time would be needed to show it" if claim.more else \
+        "its launches differ too much to say so of others"
 
 
 def _story(load: Load, batch: int, device: str) -> Text:
@@ -101,12 +106,12 @@ def _latencies(order: Sequence[Served]) -> Table:
     rows = tuple((contender(each.contender), each.queries, *(_bounded(each.latencies[share]) for share in SHARES))
                  for each in order)
     return without_empty(Table("latency", columns, rows, (
-        "95 % intervals between two of the latencies seen, of all queries as if each were drawn anew (the standings "
-        "have the median between launches); a dash where there are too few queries for one.")))
+        "95 % intervals, of the latencies seen and of how launches differ (docs/concepts/latency.md); a dash where "
+        "there are too few queries for one.")))
 
 
 def _bounded(estimate: Estimate) -> Cell:
-    return Interval(estimate.value, estimate.low, estimate.high) if math.isfinite(estimate.high) else None
+    return interval(estimate) if math.isfinite(estimate.high) else None
 
 
 def _work(order: Sequence[Served]) -> Table:
@@ -125,8 +130,9 @@ def _claims(order: Sequence[Served], load: Load) -> Table:
     columns = (Column("Contender", "contender"), Column("Bound is"), Column("Queries", "count"),
                Column("Later than the bound", "count"), Column("Queries still needed", "count"))
     rows = tuple((contender(each.contender), each.claim.word, each.claim.seen, each.claim.over,
-                  each.claim.more if each.claim.word == "UNDECIDED" else None)
+                  each.claim.more or None if each.claim.word == "UNDECIDED" else None)
                  for each in order if each.claim is not None)
     return without_empty(Table("claim", columns, rows, (
         f"Whether {write(load.share, 'percent')} of all queries are answered within {write(load.latency, 'duration')}, "
-        f"with {write(load.confidence, 'percent')} confidence, shared among {load.looks} looks at most.")))
+        f"with {write(load.confidence, 'percent')} confidence, shared among {load.looks} looks at most. Where it is "
+        "undecided and no more queries are needed, launches differ too much.")))

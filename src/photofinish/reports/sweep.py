@@ -187,8 +187,8 @@ def _table(results: Sequence[Result], found: Sequence[Curve]) -> Table:
     rows = tuple(_row(each.contender, point) for each in found for point in each.points)
     copies = "" if results[0].race.case.device == "cpu" else " Batches lie on the device before a step begins."
     return without_empty(Table("batches", columns, rows, "Intervals of 95 %. Those of throughput, time and gain are "
-                               "over launches; those of a step's quantile lie between two of the steps seen, with a "
-                               "dash where there are too few of them." + copies))
+                               "over launches; those of a step's quantile are of the steps seen, too, with a dash "
+                               "where there are too few of them." + copies))
 
 
 def _row(name: str, point: Point) -> tuple[Cell, ...]:
@@ -201,7 +201,7 @@ def _quantile(estimate: Estimate | None) -> Cell:
     """None where the steps do not bound it from above: its value would be the slowest that happened to be seen."""
     if estimate is None or not math.isfinite(estimate.high):
         return None
-    return Interval(estimate.value, estimate.low, estimate.high)
+    return interval(estimate)
 
 
 def _latency(results: Sequence[Result], found: Sequence[Curve], bound: float | None, share: float) -> Section:
@@ -216,8 +216,8 @@ def _latency(results: Sequence[Result], found: Sequence[Curve], bound: float | N
                   "this is the least that a sample waits. The band is the 95 % interval, to twice the figure at most.",
                   tuple(series), Axis("batch", "count", log=True), Axis("seconds of a step", "duration", log=True))
     titles = ("Contender", "Batch", *map(_step, SHARES))
-    blocks: list[Block] = [chart, _columns(_table(results, found), "latency", titles, "95 % intervals between two of "
-                                           "the steps seen; a dash where there are too few for one.")]
+    blocks: list[Block] = [chart, _columns(_table(results, found), "latency", titles, "95 % intervals, of the steps "
+                                           "seen and of how launches differ; a dash where there are too few for one.")]
     if bound is not None:
         blocks.append(_bound(found, bound, share))
     return Section("latency", "Latency", tuple(blocks))
@@ -227,10 +227,11 @@ def _bound(found: Sequence[Curve], bound: float, share: float) -> Table:
     columns = (Column("Contender", "contender"), Column("Batch", "count"), Column("Steps seen", "count"),
                Column("Longer than the bound", "count"), Column("Bound is"), Column("Steps still needed", "count"))
     rows = tuple((contender(each.contender), point.batch, claim.seen, claim.over, claim.word,
-                  claim.more if claim.word == "UNDECIDED" else None)
+                  claim.more or None if claim.word == "UNDECIDED" else None)
                  for each in found for point in each.points if (claim := point.within) is not None)
     return without_empty(Table("bound", columns, rows, f"Whether {write(share, 'percent')} of all steps end within "
-                               f"{write(bound, 'duration')}, with 95 % confidence (docs/concepts/latency.md)."))
+                               f"{write(bound, 'duration')}, with 95 % confidence (docs/concepts/latency.md). "
+                               "Where it is undecided and no more steps are needed, launches differ too much."))
 
 
 def _knees(found: Sequence[Curve]) -> Section:

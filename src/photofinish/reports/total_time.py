@@ -4,7 +4,7 @@ another, and from when on compiling has paid for itself."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from photofinish.render.document import (
@@ -21,11 +21,12 @@ from photofinish.render.document import (
     Quantity,
     Section,
     Series,
+    Span,
     Table,
     Text,
 )
 from photofinish.render.quantities import DASH
-from photofinish.reports.reading import between, contender, phase_seconds, ranked
+from photofinish.reports.reading import contender, phase_seconds, ranked
 from photofinish.stats import jobs as job_lines
 from photofinish.values import Result
 
@@ -49,9 +50,9 @@ def section(result: Result) -> Section:
     jobs = lines(result)
     if not jobs:
         return Section("total-time", "", ())
-    turns = [_bounded(result, turn) for turn in overtakings(jobs, lambda a, b: _is_faster(result, a, b))]
+    turns = [_bounded(result, turn) for turn in overtakings(jobs, job_lines.shorter(result.race))]
     case, many = result.race.case, _many(result)
-    blocks: list[Block] = [Paragraph(_story(jobs, turns, many))] if len(jobs) > 1 else []
+    blocks: list[Block] = [Paragraph(_story(jobs, turns, many, _rivals(result, jobs)))] if len(jobs) > 1 else []
     if case.training is None:
         steps = _round(10 * turns[-1].steps if turns else 1000)
         blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit))
@@ -63,30 +64,32 @@ def section(result: Result) -> Section:
 
 
 def lines(result: Result) -> tuple[Job, ...]:
-    """Each ranked contender's job as fixed + n * step seconds, the fastest step first.
+    """Each ranked contender's job as fixed + n * step seconds, in the order of finish.
 
-    Fixed: process start, import, build, weights, compile or trace, and what warm-up costs beyond steady steps.
+    Fixed: process start, import, build, weights, compile or trace, and what warm-up costs beyond steady steps. The step
+    is the mean one, which may put them in another order than the verdict's medians do.
     """
     known = {each.contender: each for each in job_lines.jobs(result.race)}
     jobs = []
     for standing in ranked(result):
-        line, step = known.get(standing.contender), standing.time
-        if line is not None and step is not None:
+        line = known.get(standing.contender)
+        if line is not None:
+            step = line.step
             jobs.append(Job(line.contender, line.seconds(0, cold=True), step.value, step.low, step.high,
                             line.fixed if line.cold else None))
     return tuple(jobs)
 
 
-def overtakings(jobs: tuple[Job, ...], faster: Callable[[str, str], bool]) -> list[Turn]:
+def overtakings(jobs: tuple[Job, ...], shorter: Collection[tuple[str, str]]) -> list[Turn]:
     """Where the lead changes as a first run gets longer.
 
-    `faster(a, b)` says whether a's steps are shown to be shorter; a chance difference never overtakes.
+    `shorter` has (a, b) where a's steps are shown to be shorter than b's; a chance difference never overtakes.
     """
     leader = _first(jobs)
     turns: list[Turn] = []
     while True:
         later = [Turn((job.fixed - leader.fixed) / (leader.step - job.step), leader, job) for job in jobs
-                 if job.step < leader.step and faster(job.name, leader.name)]
+                 if job.step < leader.step and (job.name, leader.name) in shorter]
         if not later:
             return turns
         turn = min(later, key=lambda turn: (turn.steps, turn.after.step))
@@ -102,9 +105,10 @@ def _first(jobs: tuple[Job, ...]) -> Job:
     return min(jobs, key=lambda job: (job.fixed + job.step, job.step))
 
 
-def _is_faster(result: Result, a: str, b: str) -> bool:
-    verdict = between(result, a, b)
-    return verdict is not None and verdict.verdict == "FASTER"
+def _rivals(result: Result, jobs: tuple[Job, ...]) -> list[str]:
+    """Who may finish the shortest job before the one that does by these figures."""
+    names = {job.name for job in jobs}
+    return [name for name in job_lines.rivals(result.race, _first(jobs).name) if name in names]
 
 
 def _bounded(result: Result, turn: Turn) -> Turn:
@@ -120,11 +124,14 @@ def _many(result: Result) -> str:
     return "steps" if result.race.case.training is None else "epochs"
 
 
-def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Text:
+def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str, rivals: Sequence[str]) -> Text:
+    first = contender(_first(jobs).name)
     if not turns:
-        return (contender(_first(jobs).name),
-                " is ready first, and no other is shown to overtake it however long the job.")
-    text: Text = ("In a short job ", contender(turns[0].before.name), " finishes first.")
+        ready: Text = (*_unshown(first, rivals), " shown to be ready first. By these figures it is ", first) if rivals \
+            else (first, " is ready first")
+        return (*ready, ", and no other is shown to overtake it however long the job.")
+    text: Text = (*_unshown(first, rivals), " shown to finish a short job first.") if rivals else \
+        ("In a short job ", first, " finishes first.")
     for turn in turns:
         bounds: Text = ()
         if turn.low is not None and turn.high is not None:
@@ -133,6 +140,12 @@ def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Text:
         text += (" From ", Quantity(math.ceil(turn.steps), "count"), f" {many} (", *bounds,
                  Quantity(seconds, "duration"), ") on it is ", contender(turn.after.name), ".")
     return text
+
+
+def _unshown(first: Span, rivals: Sequence[str]) -> Text:
+    if len(rivals) == 1:
+        return ("Neither ", first, " nor ", contender(rivals[0]), " is")
+    return ("None of ", first, f" and {len(rivals)} others is")
 
 
 def _curves(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Chart:
@@ -147,9 +160,10 @@ def _curves(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Chart:
 
 def _table(jobs: tuple[Job, ...], many: str) -> Table:
     columns = (Column("Contender", "contender"), Column("Fixed cost, first run", "duration"),
-               Column("Fixed cost, cached", "duration"), Column(f"Each {many[:-1]}", "duration"),
+               Column("Fixed cost, cached", "duration"), Column(f"Mean {many[:-1]}", "duration"),
                *(Column(f"{length:,} {many}, first run", "duration") for length in _LENGTHS[many]))
-    return Table("total_time", columns, tuple(_costs(job, _LENGTHS[many]) for job in jobs))
+    caption = f"A job takes its slow {many}, too: means count here, where standings and verdicts pass over slow ones."
+    return Table("total_time", columns, tuple(_costs(job, _LENGTHS[many]) for job in jobs), caption)
 
 
 def _costs(job: Job, lengths: tuple[int, ...]) -> tuple[Cell, ...]:
@@ -181,13 +195,25 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Block, ...]:
 
 
 def _told(found: job_lines.BreakEven) -> str:
-    if found.ahead == "always":
-        return "from the start"
     if found.steps is None:
-        return "never" if found.low is None else f"not shown (from {found.low:,.0f} at the earliest)"
+        return _bounded_lead(found)
     bounds = "" if found.low is None else f" ({found.low:,.0f} or more)" if found.high is None else \
         f" ({found.low:,.0f}{DASH}{found.high:,.0f})"
     return f"{found.ahead} {found.steps:,.0f}{bounds}"
+
+
+def _bounded_lead(found: job_lines.BreakEven) -> str:
+    """Of one that leads at every length by its means, or at none: where that may be otherwise."""
+    lead = found.ahead == "always"
+    if found.high is not None:
+        return f"from the start, or from {found.high:,.0f} at the latest" if lead else \
+            f"never, or until {found.high:,.0f} at the latest"
+    if found.low is None:
+        return "from the start" if lead else "never"
+    if not found.low:
+        return "not shown"
+    return f"from the start, as far as shown (until {found.low:,.0f} at the earliest)" if lead else \
+        f"not shown (from {found.low:,.0f} at the earliest)"
 
 
 def _round(steps: float) -> int:

@@ -186,10 +186,12 @@ def _causes(causes: tuple[Cause, ...], lines: tuple[Line, ...], brief: bool) -> 
         columns = (Column("Cause"), Column("Is"), Column("Adds to the gap", "difference"))
         rows = tuple((_named(each, lines), _KINDS[each.kind], interval(each.gap)) for each in found)
         left = len(causes) - len(found)
-        yield Table("causes", columns, rows, "What is shown to make a difference, the first cause first; all of these "
-                    "intervals hold together in 95 % of cases. Settings, layers and places each divide the whole gap: "
-                    "layers and places tell where a setting acts. A layer was timed alone: its interval allows for "
-                    "as large a share of it as the layers together leave of the gap."
+        levels = confidence(*(each.gap.level for each in causes))
+        yield Table("causes", columns, rows, "What is shown to make a difference, the first cause first. In 5 % of "
+                    f"cases at most is any of them none (Holm's procedure, with intervals of {levels}). Settings, "
+                    "layers and places each divide the whole gap: layers and places tell where a setting acts. A "
+                    "layer was timed alone: its interval allows for as large a share of it as the layers together "
+                    "leave of the gap."
                     + (f" {left} more are in the HTML report and in --csv." if left else ""))
 
 
@@ -319,12 +321,13 @@ def _machine(roofline: Roofline) -> Section:
     """What an inference is short of the machine's own limits."""
     ceilings = roofline.ceilings
     low = any(reached > 1 for reached in roofline.reached.values())
-    whole: Text = ("At that its layers take " if low else "Its layers cannot take less than ",
+    past = low or any(reached > 1 for each in roofline.roofs for reached in each.reached.values())
+    whole: Text = ("At that its layers take " if past else "Its layers cannot take less than ",
                    Quantity(roofline.floor, "duration"), ": ",
                    *listed([f"{write(reached, 'percent')} of the inference of {name}"
                             for name, reached in roofline.reached.items()]), ".",
-                   *([" Somebody was faster: the data was in the caches, or other programs held back the work by which "
-                      "the ceilings were measured."] if low else []))
+                   *([f" Somebody was faster{'' if low else ' in a layer'}: the data was in the caches, or other "
+                      "programs held back the work by which the ceilings were measured."] if past else []))
     said: Text = (f"The best matrix product seen here made {ceilings.macs / 1e9:.3g} GMAC/s ({ceilings.macs_by}), the "
                   f"best pass over memory {ceilings.bytes / 1e9:.3g} GB/s ({ceilings.bytes_by}). ", *whole)
     names = tuple(roofline.reached)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 
 from photofinish.stats.curves import missed
+from photofinish.stats.jobs import mean_steps
 from photofinish.stats.paired import timed_blocks
 from photofinish.stats.steady import LEAST
 from photofinish.values import SERVE, Contender, Race, Standing
@@ -72,6 +73,22 @@ def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
                    "and the verdict compares medians; look at the raw distribution.")
 
 
+def means_against_medians(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    """Where the winner would be another one by mean steps."""
+    if race.case.task in ("fit", SERVE):  # which have no step of which a job takes more
+        return
+    means = {name: fmean(launches.values()) for name, launches in mean_steps(race).items() if launches}
+    placed = [each for each in standings if each.place is not None and each.contender in means]
+    if not placed:
+        return
+    first, least = placed[0], min(placed, key=lambda each: means[each.contender])
+    if least.tie_group != first.tie_group:  # who is in its group is not shown to be slower
+        longer, what = means[first.contender] / means[least.contender] - 1, "epoch" if race.epochs else "step"
+        yield (f"{first.contender} is faster than {least.contender} by the verdict, which passes over slow {what}s, "
+               f"but its mean {what} is {longer:.1%} longer: a long job takes the slow ones, too; look at the raw "
+               "distribution and the total time.")
+
+
 def threads(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
     for each in standings:
         allowed = Contender.parse(each.contender).threads(race.case.threads)
@@ -100,4 +117,4 @@ def _each(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
-RULES = (targets, spread, foreign_load, page_faults, steady_state, slow_steps, threads)
+RULES = (targets, spread, foreign_load, page_faults, steady_state, slow_steps, means_against_medians, threads)

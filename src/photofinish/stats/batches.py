@@ -122,7 +122,7 @@ def _point(name: str, result: Result, steps: Mapping[int, float], gains: np.ndar
            share: float) -> Point:
     case = result.race.case
     step = paired.interval(np.array(list(steps.values())))
-    seconds = [each for block in paired.timed_blocks(result.race, name) for each in block.seconds]
+    seconds = list(paired.timed_launches(result.race, name).values())
     standing = next(each for each in result.standings if each.contender == name)
     return Point(case.batch, step, step.scaled(1 / case.batch), step.rate(case.batch * case.units),
                  paired.interval(gains) if gains is not None and len(gains) else None,

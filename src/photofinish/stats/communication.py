@@ -75,13 +75,16 @@ class Crossing:
 
 
 class Line:
-    """Through `seconds` at `rates`, three at least, each with an error in proportion to its `size`."""
+    """Through `seconds` at `rates`, three at least, each with an error in proportion to its `size`; its intervals are
+    of that `level`."""
 
-    def __init__(self, rates: Sequence[float], seconds: Sequence[float], sizes: Sequence[float]) -> None:
+    def __init__(self, rates: Sequence[float], seconds: Sequence[float], sizes: Sequence[float],
+                 level: float = CONFIDENCE) -> None:
         from scipy.optimize import curve_fit
 
         self.slowest = min(rates)  # at which x is 1
-        self.reach = student.quantile((1 + CONFIDENCE) / 2, len(rates) - 2)
+        self.level = level
+        self.reach = student.quantile((1 + level) / 2, len(rates) - 2)
         x, y, sigma = self.slowest / np.array(rates), np.array(seconds), np.array(sizes)
         self.parameters, self.covariance = curve_fit(
             lambda at, fixed, slope: fixed + slope * at, x, y, p0=(0.0, 0.0), sigma=sigma)
@@ -92,7 +95,7 @@ class Line:
         """Fixed seconds and bits, neither of which can be less than none."""
         reach = self.reach * np.sqrt(np.diag(self.covariance))
         fixed, bits = (Estimate(max(0.0, float(value * size)), max(0.0, float((value - by) * size)),
-                                max(0.0, float((value + by) * size)), CONFIDENCE)
+                                max(0.0, float((value + by) * size)), self.level)
                        for value, by, size in zip(self.parameters, reach, (1.0, self.slowest)))
         return fixed, bits
 
@@ -101,7 +104,7 @@ class Line:
         place = np.array([1.0, self.slowest / rate])
         value = float(self.parameters @ place)
         by = self.reach * math.sqrt(float(place @ self.covariance @ place) + (self.scatter * value) ** 2)
-        return Estimate(value, max(0.0, value - by), value + by, CONFIDENCE)
+        return Estimate(value, max(0.0, value - by), value + by, self.level)
 
     def differs(self, rate: float) -> bool:
         """Whether it is another figure than zero there."""
@@ -117,10 +120,10 @@ class Line:
         square, half, rest = slope**2 - b, fixed * slope - both, fixed**2 - a
         rate = self.slowest * -slope / fixed
         if square <= 0:  # the slope may be none at all
-            return Estimate(rate, 0.0, math.inf, CONFIDENCE)
+            return Estimate(rate, 0.0, math.inf, self.level)
         root = math.sqrt(max(0.0, half**2 - square * rest))
         low, high = (-half - root) / square, (-half + root) / square
-        return Estimate(rate, self.slowest / high, self.slowest / low if low > 0 else math.inf, CONFIDENCE)
+        return Estimate(rate, self.slowest / high, self.slowest / low if low > 0 else math.inf, self.level)
 
 
 class Model:
@@ -144,14 +147,14 @@ class Model:
         return [Prediction(name, rate, line.at(rate)) for name, line in self.lines.items() for rate in rates]
 
     def crossings(self) -> Iterator[Crossing]:
-        """Of each two of which one is several processes at least."""
-        for a, b in combinations(self.lines, 2):
-            if any(Contender.parse(each).strategy for each in (a, b)):
-                yield self._crossing(a, b)
+        """Of each two of which one is several processes at least, with intervals that hold together (Bonferroni)."""
+        pairs = [pair for pair in combinations(self.lines, 2) if any(Contender.parse(each).strategy for each in pair)]
+        for a, b in pairs:
+            yield self._crossing(a, b, 1 - (1 - CONFIDENCE) / len(pairs))
 
-    def _crossing(self, a: str, b: str) -> Crossing:
+    def _crossing(self, a: str, b: str, level: float) -> Crossing:
         ours, theirs = ([self.steps[each][rate].value for rate in self.rates] for each in (a, b))
-        line = Line(self.rates, np.subtract(ours, theirs).tolist(), np.add(ours, theirs).tolist())
+        line = Line(self.rates, np.subtract(ours, theirs).tolist(), np.add(ours, theirs).tolist(), level)
         fixed, slope = line.parameters
         slow, fast = (b, a) if (slope, fixed) > (0, 0) else (a, b)
         rate = line.zero()

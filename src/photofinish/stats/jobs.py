@@ -1,15 +1,20 @@
 """How long your job takes: start, compile, first step, warm-up and N steps of each contender, and from
-how many steps on a slow starter with fast steps wins."""
+how many steps on a slow starter with fast steps wins.
+
+A total is a sum: a step counts here as the mean of all that were timed, slow ones included, where the verdict compares
+medians (docs/concepts/statistics.md)."""
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
-from itertools import permutations
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from statistics import fmean
 
 import numpy as np
 
-from photofinish.stats import paired, student
-from photofinish.values import Race, WarmUp
+from photofinish.stats import curves, paired, student
+from photofinish.stats.verdict import ALPHA, decide_within, share
+from photofinish.values import Estimate, Race, WarmUp
 
 PREPARATION = ("start", "import", "build", "weights", "data")
 
@@ -18,18 +23,18 @@ Lines = dict[int, tuple[float, float]]  # {launch: (fixed, step)}, in seconds
 
 @dataclass(frozen=True)
 class Job:
-    """seconds(N) = fixed + N step, once N exceeds `settled_after`. In task epoch N counts epochs, and what the first
-    costs beyond a later one is fixed. `cold` is what compiling into an empty cache adds (0 where no such figure was
-    taken)."""
+    """seconds(N) = fixed + N step, once N exceeds `settled_after`; `step` is a mean. In task epoch N counts epochs, and
+    what the first costs beyond a later one is fixed. `cold` is what compiling into an empty cache adds (0 where no such
+    figure was taken)."""
 
     contender: str
     fixed: float
-    step: float
+    step: Estimate
     settled_after: int
     cold: float = 0.0
 
     def seconds(self, steps: float, cold: bool = False) -> float:
-        return self.fixed + steps * self.step + (self.cold if cold else 0.0)
+        return self.fixed + steps * self.step.value + (self.cold if cold else 0.0)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class BreakEven:
     then, or "never". In task epoch they are epochs. `cold`: in a first run, whose compile time was seen once.
 
     `low` and `high` bound `steps` at 95 % over launches: `high` is None where the step times are not shown to differ,
-    both are where one launch was run. Of "never", `low` is the earliest that is not ruled out (None: it is).
+    both are where one launch was run. Of "always" and "never", they bound where the lead may change nevertheless (both
+    None: that is ruled out).
     """
 
     contender: str
@@ -54,9 +60,11 @@ def jobs(race: Race) -> tuple[Job, ...]:
     """A line for each contender whose phases and steps were both measured: means over launches."""
     made = []
     for name, lines in launch_lines(race).items():
-        fixed, step = np.mean(list(lines.values()), axis=0)
+        fixed, steps = np.array(list(lines.values())).T
+        step = paired.mean_interval(steps)
         settled = [count for _, count in _begun(race, name).values()]
-        made.append(Job(name, float(fixed), float(step), int(np.median(settled)), _cold(race, name)))
+        made.append(Job(name, float(np.mean(fixed)), replace(step, low=max(0.0, step.low)), int(np.median(settled)),
+                        _cold(race, name)))
     return tuple(made)
 
 
@@ -80,22 +88,56 @@ def _break_even(a: str, b: str, cold: bool, fixed: np.ndarray, step: np.ndarray)
     ahead = {(True, False): "from", (False, False): "always", (True, True): "never", (False, True): "until"}[
         bool(later), bool(longer)]
     low, high = fieller(fixed, step) if len(fixed) > 1 else (None, None)
-    if ahead == "always":
-        return BreakEven(a, b, cold, ahead)
-    if ahead == "never":
-        return BreakEven(a, b, cold, ahead, low=low if high is None else None)
+    if ahead in ("always", "never"):
+        return BreakEven(a, b, cold, ahead, None, *((None, None) if high == 0 else (low, high)))
     return BreakEven(a, b, cold, ahead, float(-np.mean(fixed) / np.mean(step)), low, high)
 
 
+def rivals(race: Race, first: str) -> tuple[str, ...]:
+    """Who is not shown to finish a first run of one step, the shortest job, later than `first`: of whom the 95 % t
+    interval of the difference over launches has 0 or less in it, and where one launch was run everybody."""
+    lines = launch_lines(race)
+    found = []
+    for name in lines.keys() - {first}:
+        later = [sum(lines[name][launch]) - sum(lines[first][launch])
+                 for launch in lines[name].keys() & lines.get(first, {}).keys()]
+        extra = _cold(race, name) - _cold(race, first)
+        if len(later) < 2 or paired.mean_interval(np.array(later) + extra).low <= 0:
+            found.append(name)
+    return tuple(sorted(found, key=race.contenders.index))
+
+
+def shorter(race: Race) -> set[tuple[str, str]]:
+    """The pairs whose first is shown to take shorter steps than its second, in the mean: by t tests on the launches
+    that have both, held to the error rate of the race's verdicts (Holm)."""
+    steps = mean_steps(race)
+    logs = {(a, b): np.array([math.log(steps[b][launch] / steps[a][launch])
+                              for launch in sorted(steps[a].keys() & steps[b].keys())])
+            for a, b in combinations(race.contenders, 2)}
+    pairs = [pair for pair in logs if len(logs[pair]) > 1]
+    decisions = zip(pairs, decide_within([logs[pair] for pair in pairs], 0.0, ALPHA * share(race)))
+    return {(a, b) if each.word == "FASTER" else (b, a) for (a, b), each in decisions if each.word != "UNDECIDED"}
+
+
+def mean_steps(race: Race) -> dict[str, dict[int, float]]:
+    """Contender -> launch -> seconds of its mean step, over all that count: warm-up and what was repeated do not; in
+    task epoch of its mean later epoch. {} of one that was never timed."""
+    taken = {name: paired.timed_launches(race, name) for name in race.contenders}
+    if race.case.training is not None:
+        taken.update({name: {launch: list(turns.values()) for launch, turns in launches.items()}
+                      for name, launches in curves.rounds(race).items()})
+    return {name: {launch: fmean(each) for launch, each in sorted(launches.items())}
+            for name, launches in taken.items()}
+
+
 def launch_lines(race: Race) -> dict[str, Lines]:
-    """Of each contender that has any. The excess of the warm-up, or of a first epoch, over the steady is part of what
-    is fixed."""
+    """Of each contender that has any, by its mean step. The excess of the warm-up, or of a first epoch, over the steady
+    is part of what is fixed."""
     found: dict[str, Lines] = defaultdict(dict)
-    for name, steps in paired.log_steps(race).items():
+    for name, steps in mean_steps(race).items():
         begun = _begun(race, name)
         for launch in sorted(steps.keys() & begun.keys()):
-            phases, (seconds, count) = _phases(race, name, launch), begun[launch]
-            step = math.exp(paired.location(steps[launch].values()))
+            phases, (seconds, count), step = _phases(race, name, launch), begun[launch], steps[launch]
             fixed = sum(phases.get(each, 0.0) for each in PREPARATION) + seconds - count * step
             found[name][launch] = fixed, step
     return found
@@ -154,7 +196,7 @@ def _cold(race: Race, name: str) -> float:
 def fieller(fixed: np.ndarray, step: np.ndarray, level: float = 0.95) -> tuple[float | None, float | None]:
     """The interval of -mean(fixed) / mean(step) over launches (Fieller 1954): the N at which a t test does
     not reject mean(fixed + N step) = 0. An end that is not bounded is 0 or None; of two parts that reach to infinity
-    either way, the positive one."""
+    either way, the positive one. (0, 0) where it rejects that of every N above 0."""
     n = len(fixed)
     weight = student.quantile((1 + level) / 2, n - 1) ** 2 / n
     covariance = np.cov(fixed, step, ddof=1)
@@ -162,6 +204,8 @@ def fieller(fixed: np.ndarray, step: np.ndarray, level: float = 0.95) -> tuple[f
     half = float(np.mean(step) * np.mean(fixed) - weight * covariance[0, 1])
     rest = float(np.mean(fixed) ** 2 - weight * covariance[0, 0])
     root = math.sqrt(max(half**2 - square * rest, 0.0))
+    if square == half == 0 < rest:  # the steps are of one length in every launch
+        return 0.0, 0.0
     if square < 0 < rest:
         return (-half - root) / square, None
     if square <= 0:

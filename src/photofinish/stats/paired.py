@@ -36,6 +36,14 @@ def timed_blocks(race: Race, contender: str = "") -> list[Block]:
             and contender in ("", block.contender)]
 
 
+def timed_launches(race: Race, contender: str) -> dict[int, list[float]]:
+    """The seconds of every timed step of one contender, by launch."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for block in timed_blocks(race, contender):
+        found[block.launch] += block.seconds
+    return dict(found)
+
+
 def log_steps(race: Race) -> dict[str, Rounds]:
     """The rounds of each contender of the race; those of one that was never timed are empty. In task epoch the
     rounds are the later epochs; a whole training is one round."""

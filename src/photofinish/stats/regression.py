@@ -20,13 +20,13 @@ SLOWER, WITHIN, OPEN = "SLOWER", "WITHIN", "UNDECIDED"
 @dataclass(frozen=True)
 class Regression:
     """`ratio` is seconds(candidate) / seconds(baseline). `outcome` is SLOWER where its interval lies above 1 + limit,
-    WITHIN where it does not reach that far, else UNDECIDED; `needed` launches in all would decide it (0 when decided).
-    """
+    WITHIN where it does not reach that far, else UNDECIDED; `needed` launches in all would decide it (0 when decided,
+    None where it lies so close to the limit that none would)."""
 
     ratio: Estimate
     outcome: str
     launches: int
-    needed: int = 0
+    needed: int | None = 0
 
 
 def check(race: Race, baseline: str, candidate: str, limit: float, family: int = 1) -> Regression | None:
@@ -52,5 +52,5 @@ def _judged(logs: np.ndarray, limit: float, family: int) -> Regression | None:
         return Regression(ratio, WITHIN, len(logs))
     mean, error = student.mean_and_error(logs)
     spread = error * math.sqrt(len(logs))
-    return Regression(ratio, OPEN, len(logs),
-                      student.launches_needed(spread, abs(mean - math.log(most)), level / 2, POWER))
+    needed = student.launches_needed(spread, abs(mean - math.log(most)), level / 2, POWER)
+    return Regression(ratio, OPEN, len(logs), needed if needed < student.MOST else None)

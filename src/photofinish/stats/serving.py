@@ -37,14 +37,15 @@ def served(race: Race) -> tuple[Served, ...]:
 
 def _served(race: Race, name: str) -> Served:
     load, blocks = _load(race), paired.timed_blocks(race, name)
-    latencies = [each for block in blocks for each in block.seconds]
+    launches = list(paired.timed_launches(race, name).values())
+    latencies = [each for launch in launches for each in launch]
     service = np.array([each for block in blocks for each in block.service])
     wall = sum(block.wall or 0.0 for block in blocks)
     mean = float(np.mean(service))
     offered = load.rate * mean if load.rate else None
     return Served(name, len(latencies), len(latencies) / wall, float(np.sum(service)) / wall, mean, offered,
                   float(np.mean(latencies)) - mean, _expected_wait(load.rate, service) if load.rate else None,
-                  {share: tails.quantile(latencies, share) for share in SHARES}, _claim(latencies, load))
+                  {share: tails.quantile(launches, share) for share in SHARES}, _claim(launches, load))
 
 
 def _expected_wait(rate: float, service: np.ndarray) -> float | None:
@@ -53,11 +54,11 @@ def _expected_wait(rate: float, service: np.ndarray) -> float | None:
     return rate * float(np.mean(service**2)) / (2 * room) if room > 0 else None
 
 
-def _claim(latencies: list[float], load: Load) -> tails.Claim | None:
+def _claim(launches: tails.Launches, load: Load) -> tails.Claim | None:
     """At the confidence that each look may use: all of them together err as seldom as one (Bonferroni)."""
     if load.latency is None:
         return None
-    return tails.claim(latencies, load.latency, load.share, 1 - (1 - load.confidence) / load.looks)
+    return tails.claim(launches, load.latency, load.share, 1 - (1 - load.confidence) / load.looks)
 
 
 def decided(race: Race) -> bool:

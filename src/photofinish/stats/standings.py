@@ -59,6 +59,9 @@ def no_certificate(race: Race, contender: str) -> str:
 def _flaw(certificate: Certificate, digest: str) -> str:
     if certificate.digest != digest:
         return f"the certificate of {certificate.contender} is of another graph"
+    if certificate.unknown:
+        return (f"whether {certificate.contender} computes the same is not proven: no map of names says which of its "
+                "arrays are the graph's")
     if certificate.differences:
         return f"{certificate.contender} computes something else than the graph: the certificate says how it differs"
     if not certificate.passed:

@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+MOST = 100_000  # launches, which nobody runs
+
 
 def quantile(probability: float, degrees: float) -> float:
     """The t value below which lies `probability`."""
@@ -30,7 +32,7 @@ def _percent(level: float) -> str:
     return rounded if rounded != "100" or doubt <= 0 else f"{100 * level:.{-math.floor(math.log10(doubt))}f}"
 
 
-def launches_needed(spread: float, half_width: float, level: float, power: float = 0.5, most: int = 100_000) -> int:
+def launches_needed(spread: float, half_width: float, level: float, power: float = 0.5, most: int = MOST) -> int:
     """The smallest n with (t(1 - level) + t(power)) spread / sqrt(n) <= half_width, each t at n - 1 degrees.
 
     `level` is one-sided. With power 0.5 it is the n at which an interval reaches `half_width`
