@@ -26,7 +26,7 @@ FIRST = ("digits_cnn", "resnet18", "mobilenet_v2", "resnet50", "resnet50_v1", "e
 CONTENDERS = ("torch:eager", "torch:eager[layout=channels_last]", "tensorflow:graph", "tensorflow:xla", "torch:compile",
               "tensorflow:eager")
 FLATTENED = ("alexnet", "alexnet_2012", "alexnet_2012_ungrouped", "vgg16", "vgg16_bn", "vgg16_keras",
-             "vgg19", "vgg19_keras")
+             "vgg19", "vgg19_bn", "vgg19_keras")
 SWITCHED: dict[Path, dict[str, tuple[str, ...]]] = {  # beside those asked for of all: why, see docs/results/README.md
     FULL: dict.fromkeys(FLATTENED, ("torch:compile[TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0]",)),
     REDUCED: {"densenet121": ("mxnet:hybrid[MXNET_MKLDNN_ENABLED=0]", "mxnet:imperative[MXNET_MKLDNN_ENABLED=0]")},

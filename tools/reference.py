@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from photofinish import environments, layers, support, vocabulary
+from photofinish import models as zoo
 from photofinish.cli import listing, photofinish
 from photofinish.metrics import METRICS
 
@@ -26,7 +27,8 @@ MODELS = """# Models
 
 Made by `make docs` from the zoo. Parameters are the trainable values; MACs the multiply-accumulates of one sample's
 inference (convolution, linear and attention products) at the input named, which `--input` changes; the batch is what a
-race takes unless `--batch` says otherwise. A framework has a model natively if it has every layer of its own; where
+race takes unless `--batch` says otherwise. [Weights](../guides/your-own-weights.md) are taken under the graph's own
+names, and under those of the libraries named. A framework has a model natively if it has every layer of its own; where
 layers are lowered (made of several operations), [layers](layers.md) says which and why. All train with plain SGD with
 momentum or Adam: what sources add (weight decay, RMSProp, schedules, clipped gradients) is left out.
 """
@@ -73,14 +75,16 @@ def models() -> str:
     for task in dict.fromkeys(each["task"] for each in found):
         rows = [_model(each) for each in found if each["task"] == task]
         parts.append(f"## {task.capitalize()}\n\n" + _table(
-            ("Model", "Parameters", "MACs", "Input", "Counted in", "Batch", "Source", *_titles()), rows))
+            ("Model", "Parameters", "MACs", "Input", "Counted in", "Batch", "Source", "Weights of", *_titles()), rows))
     return "\n".join(parts)
 
 
 def _model(each: dict[str, Any]) -> list[str]:
     source = re.sub(r"arXiv (\d+\.\d+)", r"[arXiv \1](https://arxiv.org/abs/\1)", each["source"])
+    weights = ", ".join(zoo.find(each["name"]).names)
     return [f"`{each['name']}`", f"{each['parameters']:,}", f"{each['macs']:,}", listing.size(each["inputs"]),
-            each["unit"], str(each["batch"]), source, *(_brief(each["support"][name]) for name in support.frameworks())]
+            each["unit"], str(each["batch"]), source, weights,
+            *(_brief(each["support"][name]) for name in support.frameworks())]
 
 
 def _brief(found: dict[str, str]) -> str:

@@ -126,11 +126,8 @@ class _Examination:
 
     def hello(self) -> str:
         environment = dict(self.variables, PHOTOFINISH_CORES=str(usable_cores()[0]))
-        try:
-            self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
-                                        self.patience)
-        except OSError as error:
-            raise Broken(f"{self.command[0]} cannot be started: {error.strerror}") from error
+        self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
+                                    self.patience)
         return f"protocol {self.worker.hello['protocol']}, {self.worker.hello['python']}"
 
     def load(self) -> str:

@@ -63,6 +63,9 @@ def run(store: Path | str | None = None, contenders: Sequence[str] = (), budget:
     Raises UsageError.
     """
     folder = Path(store) if store is not None else api.DEFAULT_STORE
+    if thorough and contenders:
+        raise UsageError("thorough chooses the contenders, and contenders are named as well",
+                         "leave one of the two out: --thorough or --contenders")
     chosen = tuple(contenders) or default_contenders(thorough)
     _check(chosen, Choice.of(environments, make_environments), listener)
     places = {"environments": environments, "make_environments": make_environments}

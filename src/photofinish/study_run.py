@@ -31,7 +31,8 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
         make_environments: bool | None = None) -> list[Settled]:
     """Runs what is not settled yet, and what could not be raced before, and returns what became of all; `only` keeps
     races whose title or group has each of these words. The order is drawn from `seed`, so that no model always runs on
-    the warmed-up machine. Of a race of several days one is run; the others wait for another date.
+    the warmed-up machine. Of a race of several days one is run; the others wait for another date. A race that another
+    process has in hand is left to it.
 
     Raises UsageError (no race has those words, an environment is none) and Interrupted (Ctrl-C): what was settled
     stays, and running again goes on from there.
@@ -42,21 +43,26 @@ def run(study: Study, *, only: Sequence[str] = (), store: Path | str | None = No
     pending = due_today(asked, settled_of(study.races, kept))
     random.Random(seed).shuffle(pending)
     tell = listener or (lambda progress: None)
-    begin = time.monotonic()
+    begin, tried = time.monotonic(), 0
     for number, planned in enumerate(pending, 1):
         key = planned.key  # as its model is now: it may be edited meanwhile
-        if kept.settled().get(key, ("", ""))[0]:
-            continue  # another process that runs the same study has raced it since
-        left = _left(time.monotonic() - begin, number - 1, len(pending))
-        tell(Progress("plan", f"race {number} of {len(pending)}{left}: {planned.title}", done=number - 1,
-                      total=len(pending)))
-        try:
-            session = race(planned, store=store, listener=listener, environments=environments,
-                           make_environments=make_environments, command=f"photofinish study run {study.name}")
-        except (UsageError, ModelError) as error:
-            kept.settle(key, reason=str(error).partition("\n")[0])
-        else:
-            kept.settle(key, session)
+        with kept.alone(key) as ours:
+            if not ours:
+                tell(Progress("plan", f"left to another process, which is racing it: {planned.title}"))
+                continue
+            if kept.settled().get(key, ("", ""))[0]:
+                continue  # another process that runs the same study has raced it since
+            left = _left(time.monotonic() - begin, tried, len(pending) - number + 1)
+            tried += 1
+            tell(Progress("plan", f"race {number} of {len(pending)}{left}: {planned.title}", done=number - 1,
+                          total=len(pending)))
+            try:
+                session = race(planned, store=store, listener=listener, environments=environments,
+                               make_environments=make_environments, command=f"photofinish study run {study.name}")
+            except (UsageError, ModelError) as error:
+                kept.settle(key, reason=str(error).partition("\n")[0])
+            else:
+                kept.settle(key, session)
     return settled_of(study.races, kept)
 
 
@@ -96,9 +102,9 @@ def stored(study: Study, store: Path | str | None = None) -> dict[str, list[Plan
             for scale in ("", *study.scales) if scale != study.scale}
 
 
-def _left(seconds: float, done: int, total: int) -> str:
+def _left(seconds: float, done: int, others: int) -> str:
     """How long the others take if they are like those that are done."""
-    return f" (about {about(seconds / done * (total - done))} left)" if done else ""
+    return f" (about {about(seconds / done * others)} left)" if done else ""
 
 
 def due_today(asked: Study, races: Sequence[Settled]) -> list[PlannedRace]:

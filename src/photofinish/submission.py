@@ -108,8 +108,9 @@ def submit(words: Sequence[str], cluster: str, folder: Path, nodes: int = 1, cpu
     return _by_submitit(words, cluster, folder, nodes, cpus, hours, settings or {})
 
 
-def run(words: Sequence[str], cwd: str, files: Files, nodes: int = 1) -> int:
-    """In the job: the command, on the first of its machines; its exit code."""
+def run(words: Sequence[str], cwd: str, files: Files, nodes: int = 1, limit: str = "") -> int:
+    """In the job: the command, on the first of its machines; its exit code. It ends before the job does, which by its
+    `limit` submitit tells it a little earlier, by an exception."""
     if nodes > 1 and int(os.environ.get("SLURM_PROCID", "0")):  # of one machine it may be what Ray was started by
         return 0  # the first reaches this machine itself
     variables = dict(os.environ)
@@ -121,10 +122,12 @@ def run(words: Sequence[str], cwd: str, files: Files, nodes: int = 1) -> int:
                                    stderr=errors, stdin=subprocess.DEVNULL)
         try:
             code = process.wait()
-        except KeyboardInterrupt:  # the job is cancelled
+        except BaseException as error:  # the job is cancelled, or moved to other machines, or its time is up
             process.send_signal(signal.SIGINT)
-            process.wait()
-            raise
+            code = process.wait()
+            if not isinstance(error, Exception):
+                raise
+            errors.write(f"photofinish: the job was stopped at its time limit{limit}: --time gives it more\n".encode())
     files.end(code)
     return code
 
@@ -154,7 +157,7 @@ def _by_submitit(words: Sequence[str], cluster: str, folder: Path, nodes: int, c
         executor.update_parameters(cpus_per_task=cpus)
     files = Files.new(folder)
     try:
-        job = executor.submit(run, list(words), str(Path.cwd()), files, nodes)
+        job = executor.submit(run, list(words), str(Path.cwd()), files, nodes, f" of {minutes} min")
     except Exception as error:  # of sbatch, whose own words are in it
         raise UsageError(f"{cluster} did not take the job: {_lines(error)[-1]}",
                          "--set NAME=VALUE says what sbatch asks for: --set partition=short") from error

@@ -2,12 +2,13 @@
 and found in the store from then on, so that what interrupts a search loses at most the race it was in."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from photofinish import api, study_run
 from photofinish.environments import Choice
 from photofinish.errors import UsageError
+from photofinish.reports import provenance
 from photofinish.runner.arrange import find_entries
 from photofinish.stats import bisection
 from photofinish.study import PlannedRace
@@ -21,7 +22,8 @@ Listener = Callable[[Progress], None]
 @dataclass(frozen=True)
 class Races:
     """Where races are kept, who is told of them, which environments they may use. `asked` is what all have in common:
-    a planned race that lacks its contenders."""
+    a planned race that lacks its contenders. `warn` is told, once, what the reader of a result must know of where it is
+    from."""
 
     asked: PlannedRace
     store: Path | str | None = None
@@ -29,6 +31,8 @@ class Races:
     environments: Sequence[str] = ()
     make_environments: bool | None = None
     command: str | None = None
+    warn: Callable[[str], None] = lambda text: None
+    warned: set[str] = field(default_factory=set)
 
     def available(self, contenders: Sequence[str]) -> tuple[tuple[str, ...], tuple[Skip, ...]]:
         """Those that can race, in environments made now if need be, and why the others cannot. Raises UsageError if
@@ -40,13 +44,16 @@ class Races:
 
     def results(self, contenders: Sequence[str],
                 enough: Callable[[tuple[Result, ...]], bool] = lambda results: False) -> tuple[Result, ...]:
-        """Of the race between these, run now unless it was before with the same budget, or with another one if that was
-        `enough`. Raises UsageError and Interrupted."""
-        planned = replace(self.asked, contenders=tuple(contenders))
+        """Of the race between these, run now unless it was before in the same environments of the user's own, with the
+        same budget, or with another one if that was `enough`. Raises UsageError and Interrupted."""
+        given = Choice.of(self.environments).given
+        planned = replace(self.asked, contenders=tuple(contenders),
+                          environments=tuple(sorted(f"{name}={python}" for name, python in given.items())))
         whatever = replace(planned, budget=0.0)  # the key of a race that no budget would change
         kept = study_run.open_store(self.store)
         for known in study_run.settled_of([whatever, planned], kept):
             if known.results:
+                self._shown_again(known.results)
                 return known.results
         own, of_any = planned.key, whatever.key  # as the model is now: it may be edited meanwhile
         session = study_run.race(planned, store=self.store, listener=self.listener, environments=self.environments,
@@ -56,6 +63,15 @@ class Races:
         if enough(found):
             kept.settle(of_any, session)
         return found
+
+    def _shown_again(self, results: tuple[Result, ...]) -> None:
+        days = " and ".join(dict.fromkeys(each.race.created[:10] for each in results))
+        others = provenance.of_others(results)
+        again = f"Note: shown again from the store: raced on {days}. To race anew, name another store (--store)."
+        for text in (again, *([f"Warning: {others}"] if others else [])):
+            if text not in self.warned:
+                self.warned.add(text)
+                self.warn(text)
 
     def tell(self, text: str) -> None:
         if self.listener is not None:

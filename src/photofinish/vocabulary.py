@@ -9,10 +9,13 @@
 `name=` gives a layer a name of its own; without it layers are numbered within their scope.
 """
 
-from typing import Any, Dict, Optional, Tuple, Union
+import difflib
+import functools
+import inspect
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple, TypeVar, Union
 
 from photofinish import layers
-from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
+from photofinish.graph import Graph, ModelError, Tensor, apply, block, scope, training_only
 
 __all__ = [
     "ModelError", "adaptive_average_pool", "additive_attention", "attention", "average_pool", "batch_norm", "block",
@@ -25,6 +28,93 @@ __all__ = [
 
 Pair = Union[int, Tuple[int, int]]
 Padding = Union[None, int, Tuple[int, int], Tuple[int, int, int, int]]
+Word = TypeVar("Word", bound=Callable[..., Any])
+
+
+class ArgumentError(ModelError):
+    """An argument that a word, or a declaration, does not take: names it, and what it takes."""
+
+
+def nearest(given: Any, choices: Iterable[str]) -> str:
+    """What may be meant by `given`, and all there is: "did you mean stride? choose from: kernel, stride"."""
+    names = list(choices)
+    near = difflib.get_close_matches(str(given), names, n=1)
+    return ("did you mean {}? ".format(near[0]) if near else "") + "choose from: {}".format(", ".join(names))
+
+
+def whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def positive(value: Any) -> bool:
+    return whole(value) and value > 0
+
+
+def number(value: Any) -> bool:
+    """An int or a float, but no NaN."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _several(value: Any, counts: Tuple[int, ...], fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) in counts and all(fits(each) for each in value)
+
+
+_PAIR = ("a whole number above 0, or two (down, across)",
+         lambda value: positive(value) or _several(value, (2,), positive))
+_TENSOR = ("a tensor", lambda value: isinstance(value, Tensor))
+
+# What an argument takes, and what tells whether a value is one: by its annotation, or where that says too little its
+# name. None is taken where it is the default.
+_OF_TYPE: Dict[Any, Tuple[str, Callable[[Any], bool]]] = {
+    Tensor: _TENSOR,
+    Optional[Tensor]: _TENSOR,
+    int: ("a whole number above 0", positive),
+    float: ("a number", number),
+    bool: ("True or False", lambda value: isinstance(value, int) and value in (0, 1)),
+    str: ("a text", lambda value: isinstance(value, str)),
+    Pair: _PAIR,
+    Optional[Pair]: _PAIR,
+    Padding: ("a whole number, two (down, across) or four (top, left, bottom, right)",
+              lambda value: whole(value) or _several(value, (2, 4), whole)),
+    Optional[Tuple[int, int]]: ("two whole numbers (before, after)", lambda value: _several(value, (2,), whole)),
+}
+_OF_NAME: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
+    "approximate": ('"none" or "tanh"', lambda value: value in ("none", "tanh")),
+    "body": ("a Graph of (carry, x) -> (carry, y)", lambda value: isinstance(value, Graph)),
+    "index": ("a whole number", whole),
+    "rate": ("a number from 0 to less than 1", lambda value: number(value) and 0 <= value < 1),
+    "running_variance": ('"sample" or "population"', lambda value: value in ("sample", "population")),
+    "start": ("a whole number", whole),
+    "stop": ("a whole number", whole),
+}
+
+
+def checked(function: Word) -> Word:
+    """Decorator of every word: raises ArgumentError for arguments that it does not take."""
+    signature = inspect.signature(function)
+    arguments = signature.parameters
+    told = ", ".join(str(each.replace(annotation=each.empty)) for each in arguments.values())
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in arguments:
+                raise ArgumentError("{} has no argument {!r}: {}".format(
+                    function.__name__, name, nearest(name, arguments)))
+        try:
+            given = signature.bind(*args, **options).arguments
+        except TypeError as error:
+            raise ArgumentError("{}: {}; write {}({})".format(
+                function.__name__, error, function.__name__, told)) from error
+        for name, value in given.items():
+            argument = arguments[name]
+            expected, fits = _OF_NAME.get(name) or _OF_TYPE[argument.annotation]
+            for each in value if argument.kind is argument.VAR_POSITIONAL else (value,):
+                if not fits(each) and (each is not None or argument.default is not None):
+                    raise ArgumentError("{} takes {} as {}, not {!r}".format(
+                        function.__name__, expected, name, each))
+        return function(*args, **options)
+    return call  # type: ignore[return-value]
 
 
 def _pair(value: Pair) -> Tuple[int, int]:
@@ -36,13 +126,14 @@ def _padding(value: Padding) -> Tuple[int, int, int, int]:
         return (value,) * 4
     if value is not None and len(value) == 2:
         return (value[0], value[1], value[0], value[1])
-    return value or (0, 0, 0, 0)  # type: ignore[return-value]
+    return tuple(value or (0, 0, 0, 0))  # type: ignore[return-value]
 
 
 def _one(layer: layers.Layer, *inputs: Tensor, name: str, share: Optional[Dict[str, str]] = None) -> Tensor:
     return apply(layer, *inputs, name=name, share=share)[0]
 
 
+@checked
 def conv(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padding = None,
          dilation: Pair = 1, groups: int = 1, bias: bool = False, name: str = "") -> Tensor:
     """A convolution (C, H, W) -> (channels, H', W'). Padding defaults to (kernel - 1) // 2 on each side."""
@@ -54,50 +145,61 @@ def conv(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padd
     return _one(layer, x, name=name)
 
 
+@checked
 def linear(x: Tensor, features: int, bias: bool = True, name: str = "", weight: str = "") -> Tensor:
     """A matrix product over the last axis. `weight` names an existing parameter to share (tied weights)."""
     share = {"weight": weight} if weight else None
     return _one(layers.Linear(features, bias), x, name=name, share=share)
 
 
+@checked
 def batch_norm(x: Tensor, epsilon: float = 1e-5, momentum: float = 0.9, running_variance: str = "sample",
                scale: bool = True, center: bool = True, name: str = "") -> Tensor:
     """Batch normalisation over all axes but C; see `layers.BatchNorm` for the conventions."""
     return _one(layers.BatchNorm(epsilon, momentum, running_variance, scale, center), x, name=name)
 
 
+@checked
 def relu(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.Relu(), x, name=name)
 
 
+@checked
 def clip(x: Tensor, low: float, high: float, name: str = "") -> Tensor:
     return _one(layers.Clip(low, high), x, name=name)
 
 
+@checked
 def relu6(x: Tensor, name: str = "") -> Tensor:
     return clip(x, 0.0, 6.0, name=name)
 
 
+@checked
 def sigmoid(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.Sigmoid(), x, name=name)
 
 
+@checked
 def tanh(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.Tanh(), x, name=name)
 
 
+@checked
 def swish(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.Swish(), x, name=name)
 
 
+@checked
 def dropout(x: Tensor, rate: float, name: str = "") -> Tensor:
     return _one(layers.Dropout(rate), x, name=name)
 
 
+@checked
 def stochastic_depth(x: Tensor, rate: float, name: str = "") -> Tensor:
     return _one(layers.StochasticDepth(rate), x, name=name)
 
 
+@checked
 def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
              ceil: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
@@ -105,6 +207,7 @@ def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Pa
     return _one(layer, x, name=name)
 
 
+@checked
 def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
                  ceil: bool = False, count_padding: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
@@ -113,22 +216,27 @@ def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding
     return _one(layer, x, name=name)
 
 
+@checked
 def adaptive_average_pool(x: Tensor, size: Pair, name: str = "") -> Tensor:
     return _one(layers.AdaptiveAveragePool(_pair(size)), x, name=name)
 
 
+@checked
 def global_average_pool(x: Tensor, keep_axes: bool = False, name: str = "") -> Tensor:
     return _one(layers.GlobalAveragePool(keep_axes), x, name=name)
 
 
+@checked
 def flatten(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.Flatten(), x, name=name)
 
 
+@checked
 def concat(*tensors: Tensor, axis: str = "C", name: str = "") -> Tensor:
     return _one(layers.Concat(axis), *tensors, name=name)
 
 
+@checked
 def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "", weight: str = "",
               gain: float = 1.0) -> Tensor:
     """Rows of a table. `weight` names an existing parameter to share (tied weights)."""
@@ -136,10 +244,12 @@ def embedding(ids: Tensor, vocabulary: int, features: int, name: str = "", weigh
     return _one(layers.Embedding(vocabulary, features, gain), ids, name=name, share=share)
 
 
+@checked
 def masked_mean(x: Tensor, mask: Tensor, name: str = "") -> Tensor:
     return _one(layers.MaskedMean(), x, mask, name=name)
 
 
+@checked
 def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Tensor, Tensor]:
     """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y."""
     last, outputs = apply(layers.Scan(body), carry, sequence, name=name)
@@ -149,6 +259,7 @@ def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Te
 # Further convolutions and images
 
 
+@checked
 def conv_transpose(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, padding: Padding = 0, bias: bool = False,
                    name: str = "") -> Tensor:
     """A transposed convolution (C, H, W) -> (channels, H', W'), H' = (H - 1) * stride + kernel - padding."""
@@ -156,27 +267,32 @@ def conv_transpose(x: Tensor, channels: int, kernel: Pair, stride: Pair = 1, pad
     return _one(layer, x, name=name)
 
 
+@checked
 def sequence_conv(x: Tensor, channels: int, kernel: int, stride: int = 1, padding: Optional[Tuple[int, int]] = None,
                   groups: int = 1, bias: bool = False, name: str = "") -> Tensor:
     """A convolution along time (T, C) -> (T', channels). Padding defaults to (kernel - 1) // 2 on each side."""
-    sides = ((kernel - 1) // 2,) * 2 if padding is None else padding
+    sides = ((kernel - 1) // 2,) * 2 if padding is None else (padding[0], padding[1])
     return _one(layers.SequenceConv(channels, kernel, stride, sides, groups, bias), x, name=name)
 
 
+@checked
 def pad(x: Tensor, padding: Padding, name: str = "") -> Tensor:
     """Zeros around an image; a negative amount crops."""
     return _one(layers.Pad(_padding(padding)), x, name=name)
 
 
+@checked
 def local_response_norm(x: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0,
                         name: str = "") -> Tensor:
     return _one(layers.LocalResponseNorm(size, alpha, beta, bias), x, name=name)
 
 
+@checked
 def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "") -> Tensor:
     return _one(layers.LeakyRelu(alpha), x, name=name)
 
 
+@checked
 def elu(x: Tensor, alpha: float = 1.0, name: str = "") -> Tensor:
     return _one(layers.Elu(alpha), x, name=name)
 
@@ -184,38 +300,47 @@ def elu(x: Tensor, alpha: float = 1.0, name: str = "") -> Tensor:
 # Constants, parts, and learned vectors
 
 
+@checked
 def scale(x: Tensor, factor: float, name: str = "") -> Tensor:
     return _one(layers.Scale(factor), x, name=name)
 
 
+@checked
 def channel_scale(x: Tensor, initial: float = 1.0, name: str = "") -> Tensor:
     return _one(layers.ChannelScale(initial), x, name=name)
 
 
+@checked
 def slice_axis(x: Tensor, start: int, stop: int, axis: str = "C", name: str = "") -> Tensor:
     return _one(layers.Slice(axis, start, stop), x, name=name)
 
 
+@checked
 def select(x: Tensor, index: int, axis: str = "T", name: str = "") -> Tensor:
     return _one(layers.Select(axis, index), x, name=name)
 
 
+@checked
 def stack(*tensors: Tensor, name: str = "") -> Tensor:
     return _one(layers.Stack(), *tensors, name=name)
 
 
+@checked
 def class_token(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.ClassToken(), x, name=name)
 
 
+@checked
 def embedding_bag(ids: Tensor, vocabulary: int, features: int, name: str = "") -> Tensor:
     return _one(layers.EmbeddingBag(vocabulary, features), ids, name=name)
 
 
+@checked
 def matmul(matrix: Tensor, x: Tensor, name: str = "") -> Tensor:
     return _one(layers.MatMul(), matrix, x, name=name)
 
 
+@checked
 def pairwise_dots(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.PairwiseDots(), x, name=name)
 
@@ -223,31 +348,38 @@ def pairwise_dots(x: Tensor, name: str = "") -> Tensor:
 # Sequences
 
 
+@checked
 def image_to_sequence(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.ImageToSequence(), x, name=name)
 
 
+@checked
 def rows_to_sequence(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.RowsToSequence(), x, name=name)
 
 
+@checked
 def learned_positions(x: Tensor, length: int, gain: float = 0.02, name: str = "") -> Tensor:
     return _one(layers.LearnedPositions(length, gain), x, name=name)
 
 
+@checked
 def sinusoidal_positions(x: Tensor, name: str = "") -> Tensor:
     return _one(layers.SinusoidalPositions(), x, name=name)
 
 
+@checked
 def layer_norm(x: Tensor, epsilon: float = 1e-5, scale: bool = True, center: bool = True, name: str = "") -> Tensor:
     return _one(layers.LayerNorm(epsilon, scale, center), x, name=name)
 
 
+@checked
 def gelu(x: Tensor, approximate: str = "none", name: str = "") -> Tensor:
     """`approximate` is "none" (by the error function) or "tanh"."""
     return _one(layers.Gelu(approximate), x, name=name)
 
 
+@checked
 def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, mask: Optional[Tensor] = None,
               causal: bool = False, name: str = "") -> Tensor:
     """Scaled dot-product attention of projected sequences; `mask` is true at the keys that may be looked at."""
@@ -255,6 +387,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, mask: Optio
     return _one(layers.Attention(heads, causal), query, key, value, *masks, name=name)
 
 
+@checked
 def additive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor] = None,
                        name: str = "") -> Tensor:
     """Normed Bahdanau attention of projected queries and keys."""
@@ -262,9 +395,11 @@ def additive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Optional
     return _one(layers.AdditiveAttention(), query, key, value, *masks, name=name)
 
 
+@checked
 def lstm(x: Tensor, features: int, bidirectional: bool = False, double_bias: bool = False, name: str = "") -> Tensor:
     return _one(layers.LSTM(features, bidirectional, double_bias), x, name=name)
 
 
+@checked
 def gru(x: Tensor, features: int, bidirectional: bool = False, reset_after: bool = True, name: str = "") -> Tensor:
     return _one(layers.GRU(features, bidirectional, reset_after), x, name=name)

@@ -104,10 +104,13 @@ def refused(run: Any, *said: str) -> None:
     (["race", "resnet18", "-c", FAKES, "--task", "trian"], ["'trian'", "did you mean train?"]),
     (["race", "resnet18", "-c", FAKES, "--optimizer", "adan"], ["'adan'", "did you mean adam?"]),
     (["race", "resnet18", "-c", FAKES, "--regime", "mached"], ["'mached'", "did you mean matched?"]),
-    (["race", "resnet18", "--device", "rocm:0"], ["--device rocm:0", "no framework is raced on AMD's GPUs yet"]),
+    (["race", "resnet18", "--device", "rocm:0"], ["device rocm:0", "no framework is raced on AMD's GPUs yet"]),
     (["race", "resnet18", "--device", "gpu"], ["'gpu'", "did you mean cuda?", "cpu, cuda, tpu"]),
     (["race", "resnet18", "-c", FAKES, "--device", "cudda"], ["'cudda'", "did you mean cuda?"]),
     (["why", "resnet18", "--device", "cuda:first"], ["'first' is no number", "cuda:0"]),
+    (["race", "digits_cnn", "-c", FAKES, "--device", "cpu:1"], ["device cpu:1", "one device", "write cpu;"]),
+    (["race", "digits_cnn", "-c", FAKES, "--batch", "99999999999"], [
+        "a batch of 99999999999 does not fit in this machine's memory", "smaller --batch", "largest-batch MODEL"]),
     (["flip", "resnet18", "-c", FAKES, "--shapes", "3x3"], ["3x224x224", "not 3x3"]),
     (["flip", "vgg16", "-c", FAKES, "--shapes", "3x224x224", "--shapes", "3x8x8"], ["vgg16", "3x8x8"]),
     (["advise", "resnet18", "-c", FAKES], ["--steps is missing", "--steps 50000"]),
@@ -125,6 +128,8 @@ def refused(run: Any, *said: str) -> None:
     (["history", "resnet18", "--framework", "torch", "--versions", "1.0.0,1.0"], ["1.0 of torch", "named twice"]),
     (["show", "resnet18", "--as", "tensorflow"], ["'tensorflow'", "did you mean keras?"]),
     (["show", "resnet18", "--as", "jax"], ["'jax'", "did you mean flax?"]),
+    (["show", "resnet18", "--as", "caffe2"], ["'caffe2'", "did you mean torch?"]),
+    (["show", "resnet18", "--as", "litert"], ["'litert'", "did you mean keras?"]),
     (["race", "resnet18", "-c", FAKES, "--threads", "4096"], ["4096", "choose 1 to"]),
     (["race", "resnet18", "-c", FAKES, "--batch", "0"], ["'--batch'", "0"]),
     (["race", "resnet18", "-c", FAKES, "--input", "3x0x3"], ["'3x0x3' is not a shape", "3x224x224"]),
@@ -173,6 +178,10 @@ def refused(run: Any, *said: str) -> None:
     (["race", "digits_cnn", "-c", FAKES, "--task", "fit", "--seeds", "2", "--launches", "3"],
      ["--launches does nothing here", "--seeds"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "epoch", "--precision", "1%"], ["--precision does nothing", "--seeds"]),
+    (["race", "digits_cnn", "-c", FAKES, "--launches", "3", "--precision", "1%"],
+     ["--precision does nothing", "--launches"]),
+    (["history", "resnet18", "--framework", "torch", "--launches", "3", "--precision", "1%"],
+     ["--precision does nothing", "--launches"]),
     (["race", "digits_cnn", "-c", FAKES, "-t", "fit", "--time-all"], ["--time-all does nothing", "--seeds"]),
     (["advise", "digits_cnn", "--goal", "memory", "--per-hour", "3"], ["--per-hour does nothing here", "no time"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
@@ -419,6 +428,15 @@ def test_a_full_disk_is_told_before_anything_starts(process: Command) -> None:
     refused(process("race", "digits_cnn", "-c", FAKES, preexec_fn=no_room), "cannot write", "--store")
 
 
+def test_a_disk_that_fills_while_data_is_written_is_told(process: Command) -> None:
+    """Of this NumPy tells how much of an array was written, and no number of the system's."""
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    race = process("race", "digits_cnn", "-c", FAKES, "--task", "epoch", "--data", "patterns:8000",
+                   preexec_fn=little_room)
+    refused(race, "could not be written to its end", " requested and ", "disk space", "--store")
+
+
 def test_a_race_from_the_command_to_every_format(command: Command, process: Command, own_model: str,
                                                   tmp_path: Path) -> None:
     race = process("race", own_model, "-c", FAKES, "--launches", "2", "--json", "--html", "race.html")
@@ -447,7 +465,9 @@ def test_a_race_from_the_command_to_every_format(command: Command, process: Comm
     if Path("/dev/full").exists():
         full = command("report", "last", "--html", "/dev/full")
         assert full.code == 2 and "Traceback" not in full.err
-        assert "cannot write /dev/full" in full.err and "photofinish report last" in full.err
+        assert "cannot write /dev/full" in full.err and "the same command again" in full.err
+        raced = command("race", own_model, "-c", FAKES, "--launches", "1", "--store", "st 2", "--html", "/dev/full")
+        assert "photofinish report last --html FILE --store 'st 2'" in raced.err and raced.out
 
 
 def test_a_race_without_a_certificate_has_no_winner_and_quiet_says_nothing_else(process: Command,
@@ -455,6 +475,59 @@ def test_a_race_without_a_certificate_has_no_winner_and_quiet_says_nothing_else(
     run = process("race", own_model, "-c", FAKES, "--launches", "1", "--no-certify", "--quiet")
     assert run.code == 1 and run.err == ""
     assert "NOT COMPARABLE" in run.out
+
+
+def unread(*arguments: str, within: Path, stderr: bool = False) -> subprocess.CompletedProcess[bytes]:
+    """Runs `photofinish ARGUMENTS` where nobody reads standard output any more, or standard error either."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run([sys.executable, "-m", "photofinish", *arguments], cwd=within, check=False,
+                              stdout=writing, stderr=writing if stderr else subprocess.PIPE)
+    finally:
+        os.close(writing)
+
+
+def test_where_nobody_reads_standard_output_the_report_is_written(own_model: str, tmp_path: Path) -> None:
+    """As in `photofinish race ... --html race.html | head -2`. It ends like a program that is stopped by SIGPIPE does
+    for a shell: 1 would say NOT COMPARABLE."""
+    asked = ("race", own_model, "-c", FAKES, "--launches", "1", "--html", "race.html")
+    race = unread(*asked, within=tmp_path, stderr=True)
+    assert race.returncode == 141 and "fake:steady[step=0.003]" in (tmp_path / "race.html").read_text()
+    for format in ((), ("--json",), ("--csv",)):
+        done = unread("report", *format, "--html", "again.html", within=tmp_path)
+        assert (done.returncode, done.stderr) == (141, b"")
+        assert (tmp_path / "again.html").read_text() == (tmp_path / "race.html").read_text()
+        (tmp_path / "again.html").unlink()
+    assert unread("list", "models", within=tmp_path).returncode == 141
+
+
+def test_who_cannot_write_a_report_is_told_what_writes_it_again(command: Command, tmp_path: Path) -> None:
+    """What else was asked for is shown."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    Store(tmp_path / "s1").begin(factories.race(), "session")
+    (tmp_path / "mine.toml").write_text("""[study]
+title = "A"
+question = "B?"
+contenders = ["fake:steady", "fake:coarse"]
+[[races]]
+models = ["digits_cnn"]
+""")
+    for asked in (("report", "--store", "s1"), ("study", "report", "mine.toml", "--store", "s1"),
+                  ("claims", "--store", "s1")):
+        run = command(*asked, "--html", "/dev/full")
+        assert run.code == 2 and run.out and "cannot write /dev/full" in run.err
+        assert "the same command again" in run.err and "report last" not in run.err
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_stays(command: Command, tmp_path: Path) -> None:
+    Store(tmp_path / ".photofinish").begin(factories.race(), "session")
+    (tmp_path / "page.html").symlink_to("elsewhere.html")
+    refused(command("report", "no-such-race", "--html", "page.html"), "no-such-race")
+    assert (tmp_path / "page.html").is_symlink() and not (tmp_path / "elsewhere.html").exists()
+    assert command("report", "--html", "page.html").code == 0
+    assert (tmp_path / "page.html").is_symlink() and (tmp_path / "elsewhere.html").exists()
 
 
 def test_ctrl_c_keeps_and_shows_what_was_measured(own_model: str, tmp_path: Path) -> None:

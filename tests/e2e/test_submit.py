@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -83,14 +84,15 @@ def test_a_job_fails_as_its_command_does_and_has_its_store(tmp_path: Path) -> No
 @pytest.mark.parametrize("own", [("--store", "mine"), ("--store=mine",)])
 def test_a_store_that_the_command_names_itself_is_its_own(own: tuple[str, ...], command: Callable[..., Any],
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    submitted: list[Sequence[str]] = []
+    submitted: list[tuple[Sequence[str], Path]] = []
 
-    def submit(words: Sequence[str], *_: Any) -> None:
-        submitted.append(words)
+    def submit(words: Sequence[str], cluster: str, folder: Path, *_: Any) -> None:
+        submitted.append((words, folder))
         raise UsageError("there is no cluster")
     monkeypatch.setattr(submission, "submit", submit)
-    assert command("submit", "--store", "kept", "--", "report", "last", *own).code == 2
-    assert submitted == [["report", "last", *own]]
+    for elsewhere in (("--store", "kept"), ()):
+        assert command("submit", *elsewhere, "--", "report", "last", *own).code == 2
+    assert submitted == [(["report", "last", *own], Path("mine/jobs"))] * 2
 
 
 @pytest.mark.parametrize(("words", "placed"), [
@@ -155,6 +157,36 @@ def test_ctrl_c_cancels_the_job(tmp_path: Path) -> None:
         process.communicate()
     assert process.returncode == 130
     assert "is cancelled" in complained
+
+
+def test_at_its_time_limit_a_job_ends_its_command_and_says_so(tmp_path: Path) -> None:
+    """submitit tells a job of it by an exception from a signal's handler."""
+    race = ("race", "digits_cnn", "-c", "fake:steady,fake:steady", "--no-certify", "--no-energy", "--launches", "500")
+    store, files = tmp_path / ".photofinish" / "photofinish.sqlite", submission.Files.new(tmp_path)
+    over = threading.Event()
+
+    def time_is_up(*_: object) -> None:
+        over.set()
+        raise RuntimeError("Job not requeued because: timed-out and not checkpointable.")
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            if store.exists():
+                os.kill(os.getpid(), signal.SIGUSR2)
+                return
+
+    before, clock = signal.signal(signal.SIGUSR2, time_is_up), threading.Thread(target=watch)
+    clock.start()
+    try:
+        code = submission.run(race, str(tmp_path), files, limit=" of 60 min")
+    finally:
+        over.set()
+        clock.join()
+        signal.signal(signal.SIGUSR2, before)
+    assert code == 130 and files.code.read_text() == "130"
+    said = files.complained.read_text()
+    assert said.endswith("photofinish: the job was stopped at its time limit of 60 min: --time gives it more\n")
+    assert "interrupted" in said or "Stopped by hand" in said  # by the race itself
 
 
 @pytest.mark.parametrize(("words", "message"), [

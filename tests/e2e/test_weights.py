@@ -18,7 +18,7 @@ from photofinish import api, models
 from photofinish.data import draw_batch
 from photofinish.errors import UsageError
 from photofinish.files import images, weights
-from photofinish.files.names import translated
+from photofinish.files.names import KERAS, translated
 from photofinish.frameworks import Setup
 from photofinish.frameworks._torch.weights import places
 from photofinish.frameworks.numpy import Contestant as Reference
@@ -143,18 +143,57 @@ def without(name: str, **more: np.ndarray) -> Arrays:
 @pytest.mark.parametrize(("arrays", "said"), [
     (without("layer1.0.conv1.weight", **{"layer1.0.conv7.weight": np.ones(3)}),
      ["w.npz lacks layer1.0.conv1.weight (stage1.basic1.conv1.weight of resnet18)", "nearest", "layer1.0.conv7"]),
+    (without("layer1.0.conv1.weight"), ["w.npz lacks layer1.0.conv1.weight", "save the whole model, and no part"]),
+    ({key: values for key, values in TORCHVISION.items() if not key.startswith("fc.")},
+     ["w.npz lacks fc.weight (linear1.weight of resnet18) and 1 more", "no last layer", "include_top=True"]),
     (without("", **{"fc2.bias": np.ones(3)}), ["w.npz has fc2.bias", "no place", "the nearest name is fc.bias"]),
+    (without("", **{"extra.thing": np.ones(3)}), ["w.npz has extra.thing", "leave it out", "none of a name like it"]),
     (without("", **{"fc.weight": np.ones((1000, 64))}), ["fc.weight has shape 1000 x 64", "10 x 16"]),
     (without("", **{"fc.weight": np.ones((7, 16))}), ["7 x 16", "10 x 16", "pass --classes 7"]),
-    (without("", **{"fc.bias": np.full(10, np.nan)}), ["fc.bias holds values that are not finite"]),
+    (without("", **{"fc.bias": np.full(10, np.nan)}), ["fc.bias holds values that are not finite", "from before"]),
     (without("", **{"fc.bias": np.ones(10, np.int32)}), ["fc.bias is int32", "floating-point", "float32"]),
     (without("", **{"bn1.running_var": -np.ones(8)}), ["bn1.running_var holds a negative variance"]),
-    ({"a": np.ones(3)}, ["names no array of resnet18", "conv1.weight", "torchvision, timm"]),
+    ({"a": np.ones(3)}, ["names no array of resnet18", "conv1.weight", "or as torchvision or timm does"]),
+    ({"conv1.weight": np.ones(3), **{f"a{i}": np.ones(3) for i in range(20)}},
+     ["fits no known naming of resnet18: of its 21 arrays only conv1.weight fits", "as torchvision or timm does"]),
 ])
 def test_what_is_wrong_with_a_file_is_told_by_name(tmp_path: Path, arrays: Arrays, said: list[str]) -> None:
     with pytest.raises(UsageError) as told:
         weights.read(save(tmp_path / "w.npz", arrays), RESNET, GRAPH)
     assert [part for part in said if part not in str(told.value)] == []
+
+
+@pytest.mark.parametrize(("source", "taker", "library"), [
+    ("mobilenet_v2_keras", "mobilenet_v2", "keras.applications"), ("mobilenet_v2", "mobilenet_v2_keras", "torchvision"),
+    ("mobilenet_v2", "resnet50", "timm"), ("resnet18", "resnet34", "torchvision"),
+])
+def test_a_file_of_another_model_names_the_one_that_takes_it(tmp_path: Path, source: str, taker: str,
+                                                             library: str) -> None:
+    """Whatever its number of classes."""
+    entry, other = models.find(source), models.find(taker)
+    graph = entry.graph(classes=7)
+    names = translated(graph, entry.names[library])
+    read = weights._keras_reading(graph, names, {}).wanted if library in KERAS else weights._pytorch(graph, names)
+    theirs = {each.paths[0]: np.full(each.shape, number, np.float32) for number, each in enumerate(read.values())}
+    with pytest.raises(UsageError) as told:
+        weights.read(save(tmp_path / "w.npz", theirs), other, other.graph())
+    assert told.value.hint == f"{source} takes this file, whose arrays are named as {library} names them"
+
+
+def test_the_nearest_file_is_named(tmp_path: Path) -> None:
+    save(tmp_path / "mine.npz", TORCHVISION)
+    for name, hint in (("mine.np", f"did you mean {tmp_path}/mine.npz?"), ("zebra", "name a file that is there"),
+                       ("no/mine.npz", f"nor is there a folder {tmp_path}/no")):
+        with pytest.raises(UsageError, match="there is no file") as told:
+            weights.read(tmp_path / name, RESNET, GRAPH)
+        assert told.value.hint == hint
+    with pytest.raises(UsageError, match="is a folder, and no file"):
+        weights.read(tmp_path, RESNET, GRAPH)
+
+
+def test_show_says_whose_weights_a_model_takes(command: Command) -> None:
+    assert "as torchvision or timm names them" in command("show", "resnet18").out
+    assert "no other library's are known" in command("show", "digits_cnn").out
 
 
 @pytest.mark.parametrize(("name", "said"), [
@@ -310,13 +349,14 @@ def test_what_is_wrong_with_a_folder_is_one_clear_message(command: Command, tmp_
     def told(*said: str, data: str = "data", model: str = "digits_cnn") -> None:
         refused(command("accuracy", model, "--weights", "w.npz", "--data", data, "-c", "numpy", "-q"), *said)
 
-    told("there is no folder nowhere", data="nowhere")
     (tmp_path / "data").mkdir()
+    told("there is no folder nowhere", "name a folder that is there", data="nowhere")
+    told("there is no folder dat", "did you mean data?", data="dat")
     told("has no folders in it")
     (tmp_path / "data" / "cat").mkdir()
     told("1 classes, the model tells 10 apart", "--classes")
     (tmp_path / "data" / "cat").rename(tmp_path / "data" / "12")
-    told("class 12", "10 apart")
+    told("class 12", "10 apart", "pass --classes 13 (and weights for so many), or number the folders 0 to 9")
     (tmp_path / "data" / "12").rename(tmp_path / "data" / "3")
     told("no pictures", ".png")
     (tmp_path / "data" / "3" / "a.png").write_text("no picture")
@@ -326,6 +366,23 @@ def test_what_is_wrong_with_a_folder_is_one_clear_message(command: Command, tmp_
     (tmp_path / "data" / "3" / "a.png").unlink()
     told("a.npy", "(1, 9, 8)", "(1, 8, 8)")
     told("does not tell classes of images apart", model="bert_base")
+    told("does not tell classes of images apart", model="dcgan_64_discriminator")
+
+
+def test_what_is_left_out_of_the_data_is_told(command: Command, tmp_path: Path) -> None:
+    save(tmp_path / "w.npz", perturbed_state(DIGITS.graph()))
+    (tmp_path / "data" / "3").mkdir(parents=True)
+    for name in ("data/3/a.npy", "data/b.npy"):
+        np.save(tmp_path / name, np.zeros((1, 8, 8), np.float32))
+    (tmp_path / "data" / "3" / "c.heic").touch()
+    asked = ("accuracy", "digits_cnn", "--weights", "w.npz", "--data", "data", "-c", "numpy")
+    sentences = ("left out in data itself: 1 picture (", "left out in the folders of classes: 1 file, .heic (")
+    shown = command(*asked, "-q")
+    assert shown.code == 0 and "on 1 images" in shown.out
+    assert all(each in " ".join(shown.out.split()) for each in sentences)
+    machine = command(*asked, "--json")  # there it is on standard error
+    jsonschema.validate(json.loads(machine.out), schema("accuracy"))
+    assert all(each in machine.err for each in sentences)
 
 
 def test_a_picture_is_resized_cropped_and_normalised() -> None:

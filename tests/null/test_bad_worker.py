@@ -109,6 +109,14 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return faults
 
 
+def test_an_interpreter_that_is_gone_is_a_failure_of_that_contender(tmp_path: Path) -> None:
+    gone = str(tmp_path / "bin" / "python")
+    with pytest.raises(WorkerFailed) as told:
+        WorkerProcess([gone], {}, tmp_path / "log", watchdog.mark_of("gone"), PATIENCE)
+    assert told.value.kind == "crash"
+    assert told.value.message == f"{gone} cannot be started: No such file or directory"
+
+
 def test_a_race_goes_on_without_the_bad_ones(tmp_path: Path, bad: dict[str, str],
                                              begun: Callable[[], list[int]]) -> None:
     kinds = {"nan": "protocol", "exit": "crash", "protocol": "protocol", "shape": "wrong answer",

@@ -73,6 +73,12 @@ def test_the_command_says_it_by_its_exit_code(store: Path, command: Callable[...
     passed = command(*asked, "-c", SAME, "--json", *2 * ("--task", "train"))  # one task, however often it is named
     assert passed.code == 0 and json.loads(passed.out)["outcome"] == "PASSED"
     assert json.loads(passed.out)["checks"][0]["ratio"]["level"] == 0.95
+    same = command(*asked, "-c", SAME, "--junit", "both", "--html", "../" + tmp_path.name + "/both")
+    assert same.code == 2 and "--junit and --html both want" in same.err and not (tmp_path / "both").exists()
+    if Path("/dev/full").exists():
+        full = command(*asked, "-c", SAME, "--junit", "/dev/full", "--html", "gate.html", "--json")
+        assert full.code == 2 and json.loads(full.out)["checks"] and (tmp_path / "gate.html").exists()
+        assert "cannot write /dev/full" in full.err and f"photofinish report --list --store {store}" in full.err
     for baseline, said in (("", "names nothing"), ("nowhere", "--baseline nowhere"), ("./nowhere", "no such folder"),
                            ("9.9", "does not say whose"), (SAME, "against itself")):
         refused = command("gate", MODEL, "--baseline", baseline)

@@ -16,9 +16,10 @@ import pytest
 
 from photofinish import api
 from photofinish.errors import UsageError
+from photofinish.runner import course
 from photofinish.runner.entry import Entry
 from photofinish.runner.launch import LaunchRun, balanced_order
-from photofinish.runner.watchdog import MARK
+from photofinish.runner.watchdog import MARK, Watchdog
 from photofinish.store import Store
 from photofinish.values import Progress, Result, Verdict
 
@@ -224,6 +225,31 @@ def test_a_watchdog_removes_the_scratch_folder(how: str, tmp_path: Path) -> None
     """
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "race-1"), how], check=False)
     wait_until(lambda: not (tmp_path / "race-1").exists())
+
+
+def test_killed_while_it_draws_a_race_leaves_no_scratch_folder(tmp_path: Path) -> None:
+    code = """if True:
+        import os, signal, sys
+        from photofinish import api
+        from photofinish.runner import course
+        course.draw_batch = lambda *drawn: os.kill(os.getpid(), signal.SIGKILL)
+        api.race(sys.argv[1], sys.argv[2:4], store=sys.argv[4], batch=8, certify=False)
+    """
+    done = subprocess.run([sys.executable, "-c", code, MODEL, FAST, SLOW, str(tmp_path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    wait_until(lambda: not list(tmp_path.glob("race-*")))
+
+
+def test_interrupted_while_it_draws_a_race_leaves_no_watchdog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdogs: list[Watchdog] = []
+
+    def drawn(*_: object) -> None:
+        raise KeyboardInterrupt
+    monkeypatch.setattr(course, "draw_batch", drawn)
+    monkeypatch.setattr(course, "Watchdog", lambda: watchdogs.append(Watchdog()) or watchdogs[-1])
+    with pytest.raises(KeyboardInterrupt):
+        race(tmp_path, FAST, SLOW, certify=False)
+    assert [each._process.returncode for each in watchdogs] == [0] and not list(tmp_path.glob("race-*"))
 
 
 def test_killing_a_worker_is_reported_and_the_race_ends_clean(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from photofinish.reports import json as reports_json
 from photofinish.reports import verdict as verdict_report
 from photofinish.runner.answers import complaint
 from photofinish.runner.arrange import make_case, open_course, tasks_of
+from photofinish.runner.course import Patience
 from photofinish.runner.serving import arrivals
 from photofinish.store import Store
 from photofinish.values import Contender, Progress, Result
@@ -189,6 +190,15 @@ def test_a_budget_too_small_for_two_launches_is_said_to_be(tmp_path: Path) -> No
     found = serve(tmp_path, QUICK, SLOW, queries=90, launches=3, budget=0.01, listener=told.append)
     assert len(found.race.launches) == 2
     assert [each.text.partition(";")[0] for each in told if "overrun" in each.text] == ["launch 2"]
+
+
+def test_who_waits_for_queries_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long nobody comes is ours to know; a contender is timed out for what it takes itself."""
+    patience = Patience(serve=0.7)
+    monkeypatch.setattr(Patience, "of", lambda seconds: patience)
+    found = serve(tmp_path, "numpy", rate=4.0, queries=16, launches=2, energy=False)
+    assert found.race.failures == ()
+    assert max(each.wall or 0.0 for each in found.race.blocks) > patience.serve
 
 
 def test_who_cannot_keep_up_is_told(tmp_path: Path) -> None:

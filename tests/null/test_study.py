@@ -22,9 +22,10 @@ from photofinish.errors import UsageError
 from photofinish.render import markdown
 from photofinish.reports.json import schema
 from photofinish.reports.study import as_json, document, plan
+from photofinish.runner import arrange
 from photofinish.runner.arrange import training_source
-from photofinish.study import reading
-from photofinish.values import WHOLE, Progress
+from photofinish.study import names, reading
+from photofinish.values import WHOLE, Link, Progress
 
 TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FILE = f'''[study]
@@ -209,6 +210,20 @@ def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None
     assert "9999 threads" in settled[1].reason and not settled[1].pending
 
 
+def test_a_batch_that_no_memory_holds_ends_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known before it is drawn, or by the refusal."""
+    path, store = tmp_path / "large.toml", tmp_path / "store"
+    path.write_text(FILE.replace("batches = [8]", "batches = [99999999999, 8]"))
+    found = study.read(path, "small")
+    told = "a batch of 99999999999 does not fit in this machine's memory"
+    for foreseen in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr(arrange, "_check_room", arrange._check_room if foreseen else lambda graph, batch: None)
+            settled = study_run.run(found, only=["by batch"], store=store)
+        assert settled[0].reason == told and settled[1].results and not settled[1].reason
+        assert not list(store.glob("race-*"))
+
+
 def test_a_model_that_its_data_does_not_fit_ends_no_study(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(FILE.replace(f'"{TINY}", "digits_cnn"', '"vgg16", "digits_cnn"')
@@ -302,6 +317,11 @@ MUTATIONS = [
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnet18 = 69 } }'),
     ("launches = 2", 'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }'),
     ("launches = 2", 'accuracy = { sauce = "me", top1 = { resnet18 = 0.69 } }'),
+    ('device = "cpu"', 'device = "cpu"\ndevices = ["cpu"]'), ('device = "cpu"', 'device = "rocm"'),
+    ('device = "cpu"', 'device = "cpu:x"'), ('device = "cpu"', 'regime = "matched"\nregimes = ["matched"]'),
+    ('device = "cpu"', 'link = "1gbit"\nlinks = ["100mbit"]'), ('device = "cpu"', 'link = "fast"'),
+    ("[races.scale.small]", '[races.scale.small]\nregime = "matched"\nregimes = ["matched"]'),
+    ('name = "inference"', 'name = "by batch"'),
 ]
 
 
@@ -325,6 +345,7 @@ NAMES = [  # written, instead, the line on which it is told, and what is told
     ("budget = 5", 'data = "patterns:many"', "data = ", "patterns comes with .* takes no folder"),
     ('device = "cpu"', 'devices = ["gpu"]', "devices = ", "'gpu'.*cpu, cuda"),
     ('device = "cpu"', 'device = "cpuu"', "device = ", "'cpuu'.*cpu"),
+    ('device = "cpu"', 'device = "cpu:1"', "device = ", "device cpu:1: .*one device.*write cpu"),
     ('name = "inference"', 'name = "inference"\nscale = 3', "scale = 3", "should be tables .*not 3"),
     ("[races.scale.small]", "[races.scale.small]\nbacthes = [4]", "bacthes", "'bacthes'.*batches"),
     ("[races.scale.small]", "[races.scale.small]\nmodels = ['resnet81']", "models = ['res", "no model.*resnet18"),
@@ -390,6 +411,58 @@ def test_a_model_of_ones_own_lies_beside_the_study(tmp_path: Path, monkeypatch: 
     assert done.results and not done.reason
 
 
+@pytest.mark.parametrize("words", [
+    FILE.replace('name = "inference"', 'name = "by batch"  # again'),
+    FILE + '[races.scale.small]\nname = "by batch"  # again\n',
+    FILE.replace('"by batch"', '"races 2"').replace('[[races]]\nname = "inference"', "[[races]]  # again"),
+], ids=["twice", "at a scale", "one without a name"])
+def test_two_groups_of_one_name_are_refused(tmp_path: Path, words: str) -> None:
+    """By its name a group finds what was published of it: the figure of one would be judged by the other's pair."""
+    path = tmp_path / "twice.toml"
+    path.write_text(words)
+    number = next(count for count, each in enumerate(words.splitlines(), 1) if "# again" in each)
+    with pytest.raises(UsageError, match=r"name: another group is called '(by batch|races 2)'") as refused:
+        study.read(path)
+    assert f"line {number}: " in refused.value.message and "a name of its own" in refused.value.hint
+
+
+def test_what_is_said_once_for_a_scale_replaces_the_several_of_the_group(tmp_path: Path) -> None:
+    path = tmp_path / "once.toml"
+    path.write_text(FILE.replace('except = [{ batch = 32, reason = "too long here" }]',
+                                 'regimes = ["matched", "out-of-the-box"]\nlinks = ["1gbit", "100mbit"]')
+                    .replace("batches = [8]", 'batches = [8]\nregime = "out-of-the-box"\nlink = "10mbit"'))
+    assert len(study.read(path).races) == 3 * 2 * 2 + 2
+    first = study.read(path, "small").races[0]
+    assert (first.regime, str(first.link), first.device) == ("out-of-the-box", "10 Mbit/s", "cpu")
+    assert [each.group for each in study.read(path, "small").races] == ["by batch", "inference", "inference"]
+
+
+def test_the_published_schema_knows_the_devices_and_how_links_are_spelled() -> None:
+    for device in (*names.devices(), "cuda:1"):
+        assert not described(FILE.replace('device = "cpu"', f'device = "{device}"'))
+    for link in ("100mbit", "1.5gbit+5ms", "10 Mbit/s + 20us", "8kbit/s+0.1s"):
+        assert Link.parse(link) and not described(FILE.replace('device = "cpu"', f'links = ["{link}"]'))
+
+
+def test_a_race_that_another_process_has_in_hand_is_left_to_it(file: Path, tmp_path: Path) -> None:
+    """They would race against each other."""
+    found, seen = study.read(file, "small"), []
+    kept = study_run.open_store(tmp_path / "store")
+    mine, *_ = found.races
+
+    def listen(progress: Progress) -> None:
+        seen.append(progress.text)
+    with kept.alone(mine.key) as ours:
+        assert ours
+        settled = study_run.run(found, store=tmp_path / "store", listener=listen)
+    assert [bool(each.results) for each in settled] == [False, True, False] and settled[0].pending
+    assert f"left to another process, which is racing it: {mine.title}" in seen
+    assert not any("s left)" in each for each in seen)  # that it was left in no time says nothing of the others
+    again = study_run.run(found, store=tmp_path / "store")  # it was stopped
+    assert again[0].results and again[1].results[0].race.id == settled[1].results[0].race.id
+    assert not list((tmp_path / "store").glob("*.lock"))
+
+
 def test_names_are_told_the_nearest(file: Path) -> None:
     for name, scale, said in (("asu-2032", "", "asu-2023"), (str(file), "smal", "small"), ("no.toml", "", "asu-2023")):
         with pytest.raises(UsageError, match=said):
@@ -425,12 +498,13 @@ def test_the_published_schema_has_the_keys_that_are_read() -> None:
 
 
 BEYOND_A_SCHEMA = ('"digits_cnm"', '"fake:steady[step=0.001", "',
-                   'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }')
+                   'accuracy = { source = "me", top1 = { resnt18 = 0.69 } }', 'name = "by batch"')
 
 
 @pytest.mark.parametrize(("written", "instead"), MUTATIONS, ids=lambda each: each[:40])
 def test_the_published_schema_refuses_what_is_malformed(written: str, instead: str) -> None:
-    """All but what takes more than the shape of a file to know: the names of models, how a contender is spelled."""
+    """All but what takes more than the shape of a file to know: the names of models, how a contender is spelled, and
+    whether two groups have one name."""
     assert not described(FILE)
     with suppress(tomllib.TOMLDecodeError):
         assert described(FILE.replace(written, instead, 1)) or instead in BEYOND_A_SCHEMA

@@ -1,6 +1,7 @@
 """A history and a search on the fake framework, whose speeds are scripted release by release."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from photofinish import api, timeline_run
+from photofinish import api, study_run, timeline_run
 from photofinish.errors import UsageError
 from photofinish.study import PlannedRace
 from photofinish.timeline import FOUND, SEARCHING, Search
@@ -106,6 +107,24 @@ def test_a_history_of_fewer_than_two_is_refused(store: Path) -> None:
             timeline_run.history(versions, races(store))
 
 
+def test_what_was_raced_in_one_environment_is_not_shown_for_another(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever path an environment is named."""
+    one, other = (tmp_path / name / "bin" / "python" for name in ("one", "other"))
+    for python in (one, other):
+        python.parent.mkdir(parents=True)
+        python.symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    keys, asked = [], races(tmp_path)
+    for environments in ((), (f"fake={tmp_path / 'one'}",), ("fake=./one",), ("fake=other",)):
+        found = replace(asked, environments=environments)
+        monkeypatch.setattr(study_run, "race", lambda planned, **_: keys.append(planned.key) or "20200101-0")
+        monkeypatch.setattr(api, "load", lambda session, store: ())
+        found.results(["a", "b"])
+    assert keys[0] == replace(asked.asked, contenders=("a", "b")).key  # what was raced before is found
+    assert keys[1] == keys[2] and len(set(keys)) == 3
+
+
 MEASURING = ("--batch", "8", "--launches", "2", "--budget", "60s", "--quiet", "--json")
 
 
@@ -122,5 +141,11 @@ def test_the_commands_show_what_is_in_the_store(store: Path, monkeypatch: pytest
     assert found.code == 0 and json.loads(found.out)["slow"] == "2.0"
     shown = command("history", MODEL, "--framework", "fake", "--store", str(store), *MEASURING)
     assert shown.code == 0 and [each["version"] for each in json.loads(shown.out)[0]["versions"]] == ["1.0", "2.0"]
+    for told in (found, shown):
+        assert told.err.count("shown again from the store") == 1 and "another machine" not in told.err
+    monkeypatch.setattr("photofinish.reports.provenance.facts", lambda: {"cpu": "another"})
+    for verb in (("bisect", "--good", "1.0", "--bad", "2.0"), ("history",)):
+        warned = command(verb[0], MODEL, "--framework", "fake", *verb[1:], "--store", str(store), *MEASURING)
+        assert warned.code == 0 and "Warning: races in this store were run on another machine (1 on " in warned.err
     refused = command("bisect", MODEL, "--framework", "fake", "--good", "1.0")
     assert refused.code == 2 and "--bad" in refused.err

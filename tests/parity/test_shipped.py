@@ -5,6 +5,8 @@ import json
 import sys
 import types
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ from parity.contenders import make
 from photofinish import environments, models
 from photofinish.cli import run
 from photofinish.data import draw_batch
+from photofinish.environments import where_listed
 from photofinish.errors import UsageError
-from photofinish.files.names import translated
+from photofinish.files import images, weights
+from photofinish.files.names import lasting, translated
 from photofinish.frameworks import Contestant, Setup, WrongUse, load
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.graph import Graph
@@ -24,11 +28,14 @@ from photofinish.layers import Shape
 from photofinish.measure import proof
 from photofinish.optimizers import SGD
 from photofinish.referee import certificate
-from photofinish.reports.certificate import section
-from photofinish.reports.verdict import outcome
+from photofinish.render.quantities import plain
+from photofinish.reports.certificate import refused, section
+from photofinish.reports.verdict import outcome, sentence
 from photofinish.runner.arrange import find_entries
+from photofinish.runner.predict import _cannot_take
 from photofinish.stats import judge
 from photofinish.values import Certificate, Contender, Result
+from photofinish.values.proof import UNNAMED
 from photofinish.weights import Arrays, perturbed_state
 from photofinish.worker import Worker, answer
 
@@ -42,6 +49,11 @@ PAIRS = [  # our model, the framework, the twin, an input
     ("densenet121", "torch", "timm:densenet121", SMALL),
     ("efficientnet_b0", "torch", "torchvision:efficientnet_b0", SMALL),
     ("vgg16_bn", "torch", "torchvision:vgg16_bn", (3, 32, 32)),
+    ("alexnet", "torch", "torchvision:alexnet", (3, 63, 63)),
+    ("squeezenet", "torch", "torchvision:squeezenet1_0", (3, 40, 40)),
+    ("squeezenet1_1", "torch", "torchvision:squeezenet1_1", (3, 40, 40)),
+    ("inception_v3", "torch", "torchvision:inception_v3", (3, 299, 299)),
+    ("mobilenet_v1", "torch", "timm:mobilenetv1_100", SMALL),
     ("bert_base", "torch", "transformers:bert-base", (8,)),
     ("bert_base_mlm", "torch", "transformers:BertForPreTraining", (8,)),
     ("resnet50_v1_keras", "tensorflow", "keras.applications:ResNet50", SMALL),
@@ -74,11 +86,23 @@ def test_pictures_are_prepared_as_torchvision_prepares_them(model: str) -> None:
     graph = models.find("resnet18").graph((3, 32, 32))
     twin("torch", "torchvision:resnet18", "resnet18", graph)  # skips where it is not installed, declares its operators
     torchvision = importlib.import_module("torchvision")
-    theirs = torchvision.models.get_model_weights(model).IMAGENET1K_V1.transforms()
+    called = {"squeezenet": "squeezenet1_0", "vit_b16": "vit_b_16", "inception_v3_no_aux": "inception_v3"}
+    theirs = torchvision.models.get_model_weights(called.get(model, model)).IMAGENET1K_V1.transforms()
     ours, spec = models.find(model).preparation, models.find(model).inputs[0][1]
+    mean, deviation = (np.array(each, np.float32)[:, None, None] for each in (theirs.mean, theirs.std))
+    undone = model in ("googlenet", "inception_v3", "inception_v3_no_aux")  # in the model itself (transform_input)
     assert (ours.mean, ours.deviation, ours.resample) == (
-        tuple(theirs.mean), tuple(theirs.std), theirs.interpolation.value)
+        (0.5,) * 3 if undone else tuple(theirs.mean), (0.5,) * 3 if undone else tuple(theirs.std),
+        theirs.interpolation.value)
     assert theirs.crop_size == [spec.size("H")] and round(spec.size("H") / ours.crop) == theirs.resize_size[0]
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    for size in ((401, 300), (300, 401), (231, 613)):
+        drawn = np.random.RandomState(0).randint(0, 256, (size[1], size[0], 3)).astype(np.uint8)
+        picture = pillow.fromarray(drawn)
+        wanted = theirs(picture).numpy()
+        if undone:
+            wanted = (wanted * deviation + mean - np.float32(0.5)) / np.float32(0.5)
+        np.testing.assert_allclose(images.prepared(picture, spec, ours), wanted, rtol=0, atol=1e-6 * undone)
 
 
 def outputs(contestant: Contestant, batch: Arrays) -> Arrays:
@@ -90,7 +114,9 @@ def test_ours_takes_the_twin_s_weights_and_gives_its_outputs(model: str, framewo
                                                              shape: Shape) -> None:
     graph = models.find(model).graph(shape)
     theirs = twin(framework, build, model, graph)
-    theirs.build(graph, 2)
+    with warnings.catch_warnings():  # what a package says while it builds is its own affair
+        warnings.simplefilter("ignore")
+        theirs.build(graph, 2)
     assert theirs.differences() == []
     theirs.put(perturbed_state(graph))  # off their neutral values: a swapped mean or scale would show
     ours = make(Contender(framework, MODES[framework]))
@@ -100,6 +126,68 @@ def test_ours_takes_the_twin_s_weights_and_gives_its_outputs(model: str, framewo
     expected = outputs(theirs, batch)
     for name, values in outputs(ours, batch).items():
         assert np.abs(values - expected[name]).max() <= LIMIT * np.abs(expected[name]).max()
+
+
+THEIRS = [  # our model, and that of another package of which no twin is proven, an input
+    ("googlenet", "torchvision:googlenet", SMALL),  # with heads that help it train
+    ("inception_v3_no_aux", "torchvision:inception_v3", (3, 75, 75)),
+    ("mobilenet_v2", "timm:mobilenetv2_100", SMALL),  # without dropout
+]
+
+
+@pytest.mark.parametrize(("model", "build", "shape"), THEIRS, ids=[build for _, build, _ in THEIRS])
+def test_ours_takes_a_file_of_theirs_and_gives_its_outputs(model: str, build: str, shape: Shape,
+                                                           tmp_path: Path) -> None:
+    graph = models.find(model).graph(shape)
+    twin("torch", build, model, graph)  # skips where it is not installed, declares its operators
+    import torch
+    package, name = build.split(":")
+    library = importlib.import_module(package)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = library.create_model(name) if package == "timm" else library.models.get_model(name, weights=None)
+    draw = torch.Generator().manual_seed(0)
+    for each in theirs.state_dict().values():
+        if each.dim() == 1:  # off their neutral values: a swapped mean or scale would show
+            each.uniform_(0.5, 1.5, generator=draw)
+    np.savez(tmp_path / "w.npz", **{key: each.numpy() for key, each in theirs.state_dict().items()})
+    batch = draw_batch(graph, 2, 0)
+    with torch.no_grad():
+        expected = theirs.eval()(torch.from_numpy(batch["image"])).numpy()
+    close(ours_given(tmp_path / "w.npz", model, "torch", graph, batch), expected)
+
+
+@pytest.mark.parametrize(("model", "name"), [("inception_v3_keras", "InceptionV3"),
+                                             ("inception_resnet_v2_keras", "InceptionResNetV2")])
+def test_ours_takes_a_file_of_keras_and_gives_its_outputs(model: str, name: str, tmp_path: Path) -> None:
+    """Whatever its process made before: Keras numbers the layers of these on and on."""
+    graph = models.find(model).graph((3, 75, 75))
+    make(Contender("tensorflow", "eager"))  # skips where it is not installed
+    import keras
+    keras.layers.Conv2D(1, 1), keras.layers.BatchNormalization()
+    theirs = getattr(keras.applications, name)(weights=None, input_shape=(75, 75, 3), classifier_activation=None)
+    generator = np.random.RandomState(0)
+    for each in theirs.variables:
+        if len(each.shape) == 1:
+            each.assign(generator.uniform(0.5, 1.5, each.shape))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Keras says of itself while it saves is its own affair
+        theirs.save_weights(tmp_path / "w.weights.h5")
+    batch = draw_batch(graph, 2, 0)
+    expected = np.asarray(theirs(batch["image"].transpose(0, 2, 3, 1), training=False))
+    close(ours_given(tmp_path / "w.weights.h5", model, "tensorflow", graph, batch), expected)
+
+
+def ours_given(path: Path, model: str, framework: str, graph: Graph, batch: Arrays) -> np.ndarray:
+    """What our model computes with the weights of a file."""
+    ours = make(Contender(framework, MODES[framework]))
+    ours.build(graph, 2)
+    ours.put(weights.read(path, models.find(model), graph))
+    return next(iter(outputs(ours, batch).values()))
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> None:
+    assert np.abs(found - expected).max() <= LIMIT * np.abs(expected).max()
 
 
 def test_a_twin_of_another_model_is_timed_with_weights_of_its_own() -> None:
@@ -187,6 +275,23 @@ def test_a_twin_is_certified_dropout_included(net: tuple[str, Graph], monkeypatc
     earned = prove(net, small_twin(net, mode), tmp_path / "proof")
     assert [check.group for check in earned.checks if not check.passed] == []
     assert any("dropout" in check.group for check in earned.checks)
+
+
+def test_a_twin_without_a_map_is_not_proven_and_not_said_to_be_another(net: tuple[str, Graph],
+                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    stub(monkeypatch)
+    theirs = twin("torch", "timm:net", "resnet50_v1", net[1])  # which has no map
+    theirs.build(net[1], 2, OPTIMIZER)
+    told = theirs.differences()
+    assert told[0][2] == UNNAMED and told[1][1] == told[1][2]
+    _, result = judged(told)
+    assert not result.comparable and outcome(result) == "NOT COMPARABLE"
+    said = " ".join([*(verdict.reason for verdict in result.verdicts), plain(sentence(result))])
+    assert "something else" not in said and said.count("not proven") > 1 and "no map of names" in said
+    (note,) = refused(result.race.certificates)
+    assert "failed" not in plain(note.text) and "is not proven: no map of names" in plain(note.text)
+    _, result = judged([told[0], ("parameters", "1", "2")])  # nor are they as many
+    assert "something else" in plain(sentence(result))
 
 
 def test_a_twin_that_computes_something_else_is_refused(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch,
@@ -279,18 +384,50 @@ def test_a_package_that_is_not_installed_is_named_with_its_cure(monkeypatch: pyt
     assert "timm is not installed" in told.value.message and told.value.hint == "pip install 'timm'"
 
 
-def test_a_race_with_another_model_names_no_winner() -> None:
+def judged(differences: Sequence[tuple[str, str, str]]) -> tuple[str, Result]:
+    """A race in which a contender so differs, and its name."""
     from factories import certificate as passed
     from factories import race
 
     raced = race()
     name = raced.contenders[0]
-    other = Certificate(name, raced.case.digest, False, (), "", 8, differences=(("parameters", "1", "2"),))
+    other = Certificate(name, raced.case.digest, False, (), "", 8, differences=tuple(differences))
     proofs = [other if each == name else passed(each, raced.case.digest) for each in raced.contenders]
-    result = judge(type(raced)(**{**vars(raced), "certificates": tuple(proofs)}))
+    return name, judge(replace(raced, certificates=tuple(proofs)))
+
+
+def test_a_race_with_another_model_names_no_winner() -> None:
+    name, result = judged([("parameters", "1", "2")])
     assert not result.comparable and outcome(result) == "NOT COMPARABLE"
     assert any("computes something else" in verdict.reason for verdict in result.verdicts)
     assert shown(result, name) == (("parameters", "1", "2"),)
+
+
+@pytest.mark.parametrize(("first", "said"), [
+    (("the first array", "conv1.weight 4x3x3x3", UNNAMED), "no map of names says which of its arrays are the graph's"),
+    (("the first array", "conv1.weight 4x3", "conv.weight 5x3"),
+     "the first array is conv1.weight 4x3 in the graph, conv.weight 5x3 in it"),
+])
+def test_why_a_twin_has_no_accuracy_with_given_weights(first: tuple[str, str, str], said: str) -> None:
+    assert _cannot_take([list(first)]) == f"cannot be given your weights: {said}"
+
+
+def test_a_twin_is_not_proven_at_reduced_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "resnet50", "--reduced", "-c", "torch:eager[build=torchvision:resnet50]"]) == 2
+    told = capsys.readouterr().err
+    assert "a twin has no reduced form" in told and "leave out --reduced, or give a smaller --input" in told
+
+
+def test_a_package_with_no_model_called_about_so_says_where_they_are_listed() -> None:
+    assert where_listed("keras.applications has no model Nope") == "dir(keras.applications) lists them"
+    assert where_listed("timm has no model nett; did you mean net?") == ""
+
+
+def test_maps_of_layers_that_keras_numbers_are_of_files_only() -> None:
+    """A twin is built several times in one process, and its layers are called otherwise each time."""
+    kept = {model: lasting(entry.names["keras.applications"]) for model, entry in models.all_models().items()
+            if "keras.applications" in entry.names}
+    assert {model for model, stays in kept.items() if not stays} == {"inception_v3_keras", "inception_resnet_v2_keras"}
 
 
 def shown(result: Result, name: str) -> Any:

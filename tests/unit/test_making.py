@@ -29,6 +29,7 @@ from photofinish.environments import (
     cache,
     choice,
     headers,
+    held,
     interpreters,
     make,
     obtain,
@@ -38,6 +39,7 @@ from photofinish.environments import (
 )
 from photofinish.environments.cache import Made
 from photofinish.errors import UsageError
+from photofinish.runner import witnesses
 from photofinish.values import Contender, Progress
 
 ALPHA = FrameworkInfo("alpha", "Alpha", Recipe(">=3.6", ("alpha-cpu==1.5",), download=190_000_000, disk=1_000_000),
@@ -329,6 +331,22 @@ def test_the_longest_unused_go_first_and_never_what_is_in_use(uv: Installer) -> 
     assert not cache.remove(old)
     cache.release(old)
     assert cache.remove(old) and not old.exists() and cache.hold(old) is None
+
+
+def test_what_stands_in_for_the_reference_is_not_removed_meanwhile(uv: Installer,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """A race of ONNX Runtime, say, has its reference from a TensorFlow that is no contender of it."""
+    assert isinstance(held(CONTENDER), Missing) and not cache.root().exists()  # nothing is made for it
+    get()
+    folder = order().folder
+    cache.release(folder)
+    monkeypatch.setattr(witnesses, "TENSORFLOW", CONTENDER)
+    monkeypatch.setattr(witnesses, "TORCH", replace(CONTENDER, version="1.6"))
+    assert [each.contender for each in witnesses.stand_ins("cpu")] == [CONTENDER]
+    assert not cache.remove(folder)
+    cache.release(folder)
+    with cache.alone(folder):  # it is being made anew, or removed
+        assert witnesses.stand_ins("cpu") == []
 
 
 def test_a_cache_that_nobody_may_write_serves_what_is_in_it(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,10 @@ def test_every_model_has_an_oracle_or_a_reason_for_none():
     assert known | without == set(ZOO)
 
 
-@pytest.mark.parametrize("size", [128, 224, 299, 320])
-def test_resnet50_v1_has_the_parameters_of_v1_5_and_the_work_of_the_keras_one(size):
-    shape = (3, size, size)
-    v1, v1_5, keras = (find(name).graph(shape) for name in ("resnet50_v1", "resnet50", "resnet50_v1_keras"))
+@pytest.mark.parametrize(("depth", "size"), [(50, 128), (50, 224), (50, 299), (50, 320), (101, 224), (152, 224)])
+def test_resnet_v1_has_the_parameters_of_v1_5_and_the_work_of_the_keras_one(depth, size):
+    name, shape = "resnet{}".format(depth), (3, size, size)
+    v1, v1_5, keras = (find(name + variant).graph(shape) for variant in ("_v1", "", "_v1_keras"))
     assert v1.parameter_count == v1_5.parameter_count
     assert v1.state_count == v1_5.state_count
     assert v1.macs == keras.macs < v1_5.macs

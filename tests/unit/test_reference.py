@@ -170,7 +170,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
 def test_in_a_race_on_a_gpu_pytorch_is_asked_there_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it fails (too little memory, say) the processor computes as in any race."""
     home = numpy().home
-    monkeypatch.setattr(environments, "resolve", lambda contender: home)
+    monkeypatch.setattr(environments, "held", lambda contender: home)
     assert [each.name for each in stand_ins("cpu")] == ["tensorflow:graph", "torch:eager"]
     there = stand_ins("cuda:1")
     assert [each.name for each in there] == ["torch:eager on cuda:1", "tensorflow:graph", "torch:eager"]
@@ -185,7 +185,7 @@ def test_on_a_gpu_it_is_the_pytorch_that_races_there(monkeypatch: pytest.MonkeyP
     """The one that Photofinish keeps may have no CUDA."""
     home = numpy().home
     given = replace(home, python=Path("/given/bin/python"))
-    monkeypatch.setattr(environments, "resolve", lambda contender: home)
+    monkeypatch.setattr(environments, "held", lambda contender: home)
     field = [Entry(Contender("jax", "jit"), home), Entry(Contender("torch", "compile"), given)]
     assert [each.home for each in stand_ins("cuda", field)] == [given, home, home]
     assert stand_ins("cuda", field[:1])[0].home == home

@@ -22,6 +22,7 @@ from photofinish.render.document import (
     Column,
     Document,
     Facts,
+    Fold,
     Heading,
     Interval,
     Note,
@@ -231,6 +232,22 @@ def test_brackets_are_text_not_markup_for_the_terminal() -> None:
     table = Table("t", (Column(name), Column("x")), ((name, "1"), (Span(name, "contender"), "2")))
     text = printed(sheet(table, Facts(((name, name),)), Note((name,)), Paragraph((name,)), Heading(name)), 120)
     assert text.count(name) == 8
+
+
+def test_control_characters_are_shown_and_not_obeyed_in_any_format() -> None:
+    """A model's file may be called whatever; lines of a log stay lines."""
+    name = "\x1b[31mred\x07\x9b.py"
+    found = sheet(Heading(name), Paragraph((name, Span(name, "code"))), Note((name,)), Facts(((name, name),)),
+                  Code(f"one\r\ntwo\r{name}\tthree"), Fold(name, (Heading(name),)),
+                  Table("standings", (Column(name), Column("Figure")), ((name, 1.5),), name),
+                  Chart("intervals", name, name, (Series(name, (1.0,), low=(0.9,), high=(1.1,)),), Axis(name),
+                        marks=(1.0,)),
+                  series=(name,))
+    drawn = [printed(found, 100, full=True), html.render([found]), markdown.render([found]), csv.render([found])]
+    for each in drawn:
+        assert "\\x1b[31mred\\x07\\x9b.py" in each.replace("\\\\", "\\").replace("\\[", "[")
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", each)
+    assert "one\n" in drawn[2] and "two\n" in drawn[2] and "\tthree" in drawn[2]
 
 
 def test_a_command_is_not_broken_by_the_terminal() -> None:

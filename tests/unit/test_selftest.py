@@ -51,6 +51,11 @@ def test_who_cannot_be_tested_is_told_before_the_first_race(monkeypatch: pytest.
         selftest.run(tmp_path, ["fake:steady", contender], make_environments=False)
 
 
+def test_thorough_beside_contenders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"thorough .* contenders are named"):
+        selftest.run(tmp_path, ["fake:steady"], thorough=True)
+
+
 def placebo(ratio: float = 1.0, **changes: Any) -> Result:
     field = (factories.Runner("a:b", 0.05, between=0.002), factories.Runner("a:b#2", 0.05 * ratio, between=0.002))
     return judge(replace(factories.race(field, launches=8, seed=6), **changes))

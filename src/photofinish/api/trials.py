@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from photofinish import models
-from photofinish.environments import GIVEN, TASKS
+from photofinish.environments import GIVEN, TASKS, expand
 from photofinish.errors import UsageError
 from photofinish.files import images
+from photofinish.layers import BinaryCrossEntropy
 from photofinish.runner.again import proof
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import check_run, make_case, one_of, own_weights
@@ -52,6 +53,10 @@ def verify(model: str, contenders: Sequence[str] = (), *, shape: tuple[int, ...]
     """
     check_run(seed)
     graph, case, optimizer = make_case(model, None, shape, classes, "", regime, device, threads, reduced)
+    for each in expand(*contenders, device=device) if reduced else ():
+        if "build" in dict(each.options):
+            raise UsageError(f"{each.name}: a twin has no reduced form",
+                             "leave out --reduced, or give a smaller --input")
     given = own_weights(weights, model, graph)
     certificates: list[Certificate] = []
     with trial(contenders, {"train": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
@@ -99,13 +104,15 @@ def largest_batch(model: str, contenders: Sequence[str] = (), task: str = "train
 
 @dataclass(frozen=True)
 class Accuracies:
-    """What `accuracy` found: the top-1 of each contender that could be tried, a failure for the rest."""
+    """What `accuracy` found: the top-1 of each contender that could be tried, a failure for the rest. `warnings` tell
+    what of the data was left out."""
 
     model: str
     digest: str
     images: int
     contenders: tuple[Accuracy, ...]
     failures: tuple[Failure, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequence[str] = (), *,
@@ -118,17 +125,20 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
     """
     graph, case, optimizer = make_case(model, batch, shape, classes, "", "matched", device, threads)
     output = graph.spec(graph.outputs[0])
-    if output.axes != "C" or len(graph.inputs) != 1:
+    binary = any(isinstance(each.layer, BinaryCrossEntropy) for each in graph.losses)  # each output is a yes or no
+    if output.axes != "C" or len(graph.inputs) != 1 or binary:
         raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
-    pictures = images.find(Path(data), output.size("C"))
+    pictures, warnings = images.find(Path(data), output.size("C")), images.left_out(Path(data))
     given = own_weights(weights, model, graph)
     prepared = images.batches(pictures, graph.inputs[0][1], models.find(model).preparation, case.batch)
     with trial(contenders, {"infer": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
                timeout=timeout, environments=environments, make_environments=make_environments, weights=given,
                tasks=["infer"]) as tried:
+        for each in warnings:
+            tried.course.listener(Progress("warning", each))
         found = Prediction(tried.course).run(prepared, len(pictures))
     counted = judge_guesses(found, [each.label for each in pictures])
-    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures))
+    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures), warnings)
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:

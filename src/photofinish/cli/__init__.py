@@ -3,6 +3,7 @@ imports what it needs when it runs, and the options are plain click (Typer alone
 
 import errno
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +39,7 @@ from photofinish.errors import UsageError, unknown
 
 WRONG_USE = 2
 INTERRUPTED = 130
+UNREAD = 141  # what a shell says of a program that SIGPIPE stopped (128 + 13): nobody reads its output any more
 KEEP = ("race", "why", "advise", "sweep", "serve", "study", "history", "bisect", "gate", "factors", "flip")  # races
 _NOT_OURS = {  # what the system refuses, and what the user can do about it
     errno.ENOSPC: "free some disk space, or choose another place with --store FOLDER",
@@ -47,6 +49,7 @@ _NOT_OURS = {  # what the system refuses, and what the user can do about it
     errno.EACCES: "choose a place you may write to with --store FOLDER",
     errno.EPERM: "choose a place you may write to with --store FOLDER",
 }
+_CUT_SHORT = "requested and"  # "442368 requested and 107488 written": NumPy, of a full disk, keeps no number of it
 
 
 class Commands(click.Group):
@@ -69,6 +72,8 @@ class Commands(click.Group):
             if error.ctx is None and name is not None:  # click does not say whose option lacks its argument
                 error.ctx = click.Context(self.commands[name], parent=ctx, info_name=name)
             raise
+        except BrokenPipeError:  # click would say 1, which is NOT COMPARABLE
+            return UNREAD
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -88,11 +93,14 @@ for each in (race, why, advise, sweep, serve, verify, accuracy, largest_batch, s
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits: 0 done, 1 no comparable result, 2 wrong use, 130 interrupted."""
+    """Runs the command line and exits: 0 done, 1 no comparable result, 2 wrong use, 130 interrupted, 141 unread."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")  # a locale without lines and dashes, a path that is in none
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if code == UNREAD:  # or Python, at its end, complains of what could not be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -104,7 +112,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from photofinish.store import reading
         words = sys.argv[1:] if arguments is None else arguments
         keeps = next((each for each in words if not each.startswith("-")), "") in KEEP
-        kept = "what was measured before is kept: " + reading("report --list", _store_among(words)) if keeps else ""
+        kept = "what was measured before is kept: " + reading("report --list", store_among(words)) if keeps else ""
         return complain("interrupted", kept, INTERRUPTED)
     except Exception as error:
         told = explain(error)
@@ -113,7 +121,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return complain(*told)
 
 
-def _store_among(words: Sequence[str]) -> str | None:
+def store_among(words: Sequence[str]) -> str | None:
     """The folder that a command line names with --store."""
     for word, following in zip(words, (*words[1:], "")):
         if word == "--store":
@@ -128,6 +136,7 @@ def explain(error: Exception) -> tuple[str, str] | None:
     import sqlite3
 
     from photofinish.graph import ModelError
+    from photofinish.store import remedy
     if isinstance(error, UsageError):
         return error.message, error.hint
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -139,9 +148,12 @@ def explain(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, ModelError):
         return str(error), ""
     if isinstance(error, sqlite3.OperationalError):
-        return f"the store cannot be used: {error}", "make room there, or choose another with --store FOLDER"
+        return f"the store cannot be used: {error}", remedy(error, "make room there, or choose another with --store "
+                                                                   "FOLDER")
     if isinstance(error, sqlite3.DatabaseError):
         return f"the store cannot be read: {error}", "move it away, or choose another with --store FOLDER"
+    if isinstance(error, OSError) and error.errno is None and _CUT_SHORT in str(error):
+        return f"a file could not be written to its end: {error}", _NOT_OURS[errno.ENOSPC]
     if isinstance(error, OSError) and error.errno in _NOT_OURS:
         place = error.filename2 or error.filename  # of two files the one that is written
         where = f": {place}" if place else ""

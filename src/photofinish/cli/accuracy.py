@@ -22,8 +22,8 @@ Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
 @click.argument("model")
 @options.own_weights(required=True)
 @click.option("--data", type=click.Path(path_type=Path), required=True, metavar="FOLDER",
-              help="Pictures as FOLDER/<class>/<picture>: .png, .jpg or .npy. Classes are numbered by the names of "
-                   "their folders: the numbers themselves, or their alphabetical order.")
+              help="Pictures as FOLDER/<class>/<picture>: .png, .jpg, .webp and others, or .npy. Classes are numbered "
+                   "by the names of their folders: the numbers themselves, or their alphabetical order.")
 @options.contenders
 @options.environments
 @options.case
@@ -51,10 +51,11 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
 
 
 def sheet(found: "Accuracies") -> "Document":
-    """The accuracy of each contender, and why others could not be tried."""
+    """The accuracy of each contender, what was left out of the data, and why others could not be tried."""
     from photofinish.cli import output
-    from photofinish.render.document import Block
+    from photofinish.render.document import Block, Note
     from photofinish.reports import accuracy
     blocks: list[Block] = [accuracy.table(found.contenders)] if found.contenders else []
+    blocks += [Note((each,), "warning") for each in found.warnings]
     blocks += output.untried(found.failures)
     return output.sheet(found.model, f"first guesses on {found.images:,} images", *blocks)

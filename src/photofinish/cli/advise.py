@@ -64,6 +64,7 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
     from photofinish.environments import known
     from photofinish.errors import UsageError, unknown
     from photofinish.reports import advise as report
+    from photofinish.store import reading
     if goal not in GOALS:
         raise unknown("goal", goal, GOALS)
     for each in frameworks:
@@ -84,7 +85,8 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
         found, interrupted = advise_run.read(wanted, session, store), False
     else:
         found, interrupted = present.found(advise_run.run, model, wanted, quiet=quiet, store=store, **asked)
-    present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2))
+    present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2),
+                      again=present.SAME if session else reading("report --list", store))
     if interrupted:
         return present.stopped_by_hand("this is what the measurements so far say.")
     return 0 if found.chosen else 1

@@ -51,7 +51,8 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
     planned = PlannedRace("bisection", model, (task,), (), device=device, **asked)
     interrupted = False
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(planned, store, listener, environments, make_environments)
+        races = timeline_run.Races(planned, store, listener, environments, make_environments,
+                                   warn=lambda text: click.echo(text, err=True))
         try:
             for found in timeline_run.search(found.versions, races):  # noqa: B007, B020  the last is everything
                 pass

@@ -48,9 +48,11 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     from photofinish.cli import present
     from photofinish.factors import NOT_CONFIRMED
     from photofinish.reports import factors as report
+    from photofinish.store import reading
     found, interrupted = present.found(factors_run.run, model, contenders, quiet=quiet, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
-                      as_json=lambda: json.dumps(report.as_json(found), indent=2))
+                      as_json=lambda: json.dumps(report.as_json(found), indent=2),
+                      again=reading("report --list", asked["store"]))
     if interrupted:
         return present.stopped_by_hand("this is what the launches so far say.")
     return {NOT_CONFIRMED: 1, report.NOTHING: 3}.get(report.outcome(found), 0)

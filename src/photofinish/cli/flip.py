@@ -51,8 +51,10 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     from photofinish.cli import present
     from photofinish.factors.flip import NOT_CONFIRMED
     from photofinish.reports import flip as report
+    from photofinish.store import reading
     found, interrupted = present.found(flip_run.run, model, contenders, quiet=quiet, **asked)
-    present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2))
+    present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2),
+                      again=reading("report --list", asked["store"]))
     if interrupted:
         return present.stopped_by_hand("this is what had been tried.")
     return {NOT_CONFIRMED: 1, report.NO_RANKING: 3}.get(report.outcome(found), 0)

@@ -49,16 +49,20 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], jun
     """
     from photofinish import gate_run
     from photofinish.cli import present
+    from photofinish.errors import UsageError
     from photofinish.gate import FAILED, NOT_JUDGED
     from photofinish.reports import gate as report
+    from photofinish.store import reading
     if junit is not None:
         present.check_writable(junit)
+        if chosen.html is not None and junit.resolve() == chosen.html.resolve():
+            raise UsageError(f"--junit and --html both want {junit}", "give each a file of its own")
     found, interrupted = present.found(gate_run.run, model, contenders, tuple(dict.fromkeys(tasks)), quiet=quiet,
                                        **asked)
     present.documents(report.documents(found), chosen, full=False, short=[report.document(found)],
-                      as_json=lambda: json.dumps(report.as_json(found), indent=2))
-    if junit is not None:
-        present.write_report(junit, report.junit(found))
+                      as_json=lambda: json.dumps(report.as_json(found), indent=2),
+                      again=reading("report --list", asked["store"]),
+                      also=[(junit, report.junit(found))] if junit is not None else [])
     if interrupted:
         return present.stopped_by_hand("this is what had been checked.")
     return {FAILED: 1, NOT_JUDGED: 3}.get(found.outcome, 0)

@@ -50,7 +50,8 @@ def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], 
     found = choose(frameworks, versions, device=device, choice=Venues.of(environments, make_environments))
     planned = PlannedRace("history", model, tuple(dict.fromkeys(tasks)), (), device=device, **asked)
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(planned, store, listener, environments, make_environments)
+        races = timeline_run.Races(planned, store, listener, environments, make_environments,
+                                   warn=lambda text: click.echo(text, err=True))
         try:
             history, interrupted = timeline_run.history(found, races), False
         except api.Interrupted as stopped:

@@ -285,8 +285,22 @@ predict = click.option("--predict", type=Links(), default=(), metavar="LIST",
                             "those that were raced.")
 precision = click.option("--precision", type=Share(), default="1%", show_default=True,
                          help="Stop early when every ratio is known to plus or minus this.")
-launches = click.option("--launches", type=COUNT, metavar="N",
-                        help="Fresh processes per contender. Default: as many as the budget and precision ask for.")
+
+
+def _as_many_as_asked(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuses a precision that nothing is stopped at."""
+    @wraps(command)
+    def decided(*given: Any, **asked: Any) -> Any:
+        if asked["launches"] is not None:
+            refuse(("precision",), "--launches says how many there are")
+        return command(*given, **asked)
+    return decided
+
+
+launches = together(
+    click.option("--launches", type=COUNT, metavar="N",
+                 help="Fresh processes per contender. Default: as many as the budget and precision ask for."),
+    _as_many_as_asked)
 
 
 data_set = click.option("--data", default="", metavar="NAME[:FOLDER]",

@@ -17,9 +17,23 @@ def show(document: Document, full: bool = False) -> None:
     terminal.show(document, _console(), full)
 
 
+class _Screen(Console):
+    """Standard output. That nobody reads it any more is told to who writes; rich would end the program, with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class _Aside(Console):
+    """Standard error, for progress: where nobody reads that, the race goes on all the same."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 def _console() -> Console:
     """As wide as the terminal; wide enough for tables where there is none."""
-    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120, highlight=False)
+    return _Screen(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120, highlight=False)
 
 
 def sheet(title: str, subtitle: str, *blocks: Block) -> Document:
@@ -39,5 +53,5 @@ def watching(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     if quiet:
         yield None
         return
-    with Watcher(Console(stderr=True, highlight=False)) as watcher:
+    with Watcher(_Aside(stderr=True, highlight=False)) as watcher:
         yield watcher

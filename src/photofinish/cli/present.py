@@ -18,6 +18,8 @@ from photofinish.reports.reading import nobody_left
 from photofinish.store import reading
 from photofinish.values import Result
 
+SAME = "the same command again"  # of those that read the store, or go on from what is in it
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -46,14 +48,14 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file for the report") from error
     if not existed:
-        path.unlink()
+        path.resolve().unlink()  # of a link that led nowhere, what it led to
 
 
-def present(results: Outcome, choice: Choice, full: bool = False) -> None:
+def present(results: Outcome, choice: Choice, full: bool = False, again: str = SAME) -> None:
     """Prints the results in the chosen format and writes the HTML report if one was asked for."""
     whole = results.documents()
     short = whole if full else results.documents(brief=True)
-    documents(whole, choice, full, short, lambda: json.text(results.to_json()))
+    documents(whole, choice, full, short, lambda: json.text(results.to_json()), again)
 
 
 def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool, every: bool = True,
@@ -67,7 +69,7 @@ def raced(verb: Callable[..., Outcome], *about: Any, chosen: Choice, quiet: bool
             results, interrupted = stopped.results, True
     if interrupted and chosen.format == "terminal" and not any(map(_timed, results)):
         return stopped_by_hand("interrupted before anything was timed.")
-    present(results, chosen)
+    present(results, chosen, again=reading("report last --html FILE", asked.get("store")))
     if interrupted:
         return stopped_by_hand("this is what had been measured. See it again: "
                                + reading("report last", asked.get("store")))
@@ -94,16 +96,21 @@ def stopped_by_hand(told: str) -> int:
 
 
 def documents(found: Sequence[Document], choice: Choice, full: bool = True, short: Sequence[Document] = (),
-              as_json: Callable[[], str] = lambda: "null") -> None:
-    """Prints documents in the chosen format (`short` ones in a terminal) and writes the HTML report if one was asked
-    for."""
+              as_json: Callable[[], str] = lambda: "null", again: str = SAME,
+              also: Sequence[tuple[Path, str]] = ()) -> None:
+    """Writes the HTML report if one was asked for, and `also` what else goes to files; then prints documents in the
+    chosen format (`short` ones in a terminal). Raises UsageError last for a file that cannot be written, which is made
+    by `again`."""
+    files = [*also, *([(choice.html, html.render(found))] if choice.html is not None else [])]
+    refused = [error for path, text in files if (error := write_report(path, text, again)) is not None]
     if choice.format == "terminal":
         for document in short or found:
             output.show(document, full)
     else:
         click.echo(as_json() if choice.format == "json" else _FORMATS[choice.format](found))
+    if refused:
+        raise refused[0]
     if choice.html is not None:
-        write_report(choice.html, html.render(found))
         click.echo(f"Report: {choice.html}", err=choice.format != "terminal")
 
 
@@ -117,13 +124,14 @@ _FORMATS: dict[str, Callable[[Sequence[Document]], str]] = {
 }
 
 
-def write_report(path: Path, text: str) -> None:
-    """Raises UsageError, saying that nothing measured is lost."""
+def write_report(path: Path, text: str, again: str) -> UsageError | None:
+    """What is wrong if it cannot be written, saying that nothing measured is lost."""
     try:
         path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "the race itself is kept: make room, then "
-                         "photofinish report last --html FILE") from error
+        return UsageError(f"cannot write {path}: {error.strerror}",
+                          f"what was raced is kept: make room, or choose another file, then {again}")
+    return None
 
 
 def settled(result: Result) -> bool:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 ONNX = "onnx"
 WRITTEN_AS = {"tensorflow": "keras", "keras-tensorflow": "keras", "keras-torch": "keras", "keras-jax": "keras",
-              "jax": "flax", "mxnet": "gluon", "onnxruntime": ONNX, "openvino": ONNX}  # framework -> its models' form
+              "keras-theano": "keras", "keras-cntk": "keras", "litert": "keras", "jax": "flax", "mxnet": "gluon",
+              "caffe2": "torch", "executorch": "torch", "onnxruntime": ONNX, "onnxruntime-node": ONNX,
+              "openvino": ONNX, "tensorrt": ONNX}  # framework -> its models' form
 
 
 @click.command("show", epilog="""\b
@@ -78,7 +80,7 @@ def command(model: str, form: str, script: bool, parallel: str, output: Path | N
     elif as_json:
         click.echo(json.dumps(describe(entry.name, graph), indent=2))
     else:
-        show(table(describe(entry.name, graph)))
+        show(table(describe(entry.name, graph), tuple(entry.names)))
 
 
 def native_code(form: str, graph: "Graph", batch: int = 1) -> str:
@@ -163,7 +165,8 @@ def describe(name: str, graph: "Graph") -> dict[str, Any]:
             "support": {each: support.told(support.of_model(each, graph)) for each in support.frameworks()}}
 
 
-def table(model: dict[str, Any]) -> "Document":
+def table(model: dict[str, Any], sources: tuple[str, ...] = ()) -> "Document":
+    """`sources` are the libraries under whose names it takes weights."""
     from photofinish.cli.output import sheet
     from photofinish.render.document import Column, Facts, Table
     columns = (Column("Layer", "code"), Column("Kind"), Column("Output"), Column("Parameters", "count"),
@@ -177,4 +180,7 @@ def table(model: dict[str, Any]) -> "Document":
     support = tuple((f"in {name}", each["level"] + (f" ({each['reason']})" if each["reason"] else "")
                      + (", inference only" if each["tasks"] == ["infer"] else ""))
                     for name, each in model["support"].items())
-    return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows), Facts(losses + support))
+    weights = (("weights", f"under these names, or as {' or '.join(sources)} names them"
+                if sources else "under these names: no other library's are known"),)
+    facts = Facts(losses + weights + support)
+    return sheet(model["model"], f"{inputs}: {totals}", Table("layers", columns, rows), facts)

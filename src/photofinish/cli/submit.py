@@ -17,7 +17,8 @@ Examples:
   photofinish submit --to ray --cpus 8 -- study run asu-2023 --scale small
   photofinish submit --to local -- race digits_cnn
 
-Exit code: that of the command; 2 wrong use, or the job ended without a result; 130 interrupted.""")
+Exit code: that of the command; 2 wrong use, or the job ended without a result; 130 interrupted, or
+stopped at --time.""")
 @click.option("--to", "cluster", default="slurm", show_default=True, metavar="CLUSTER",
               help="slurm, ray (the one that RAY_ADDRESS names, or one of this machine) or local: this machine, as a "
                    "job. Never run on a cluster: slurm has been run with scripts for its programs, ray on one machine.")
@@ -27,7 +28,7 @@ Exit code: that of the command; 2 wrong use, or the job ended without a result; 
 @click.option("--cpus", type=click.IntRange(min=1), metavar="N",
               help="CPU cores of each machine. Default: as many as it has, shared with no other job.")
 @click.option("--time", "duration", type=options.Duration(), default="24h", show_default=True,
-              help="When Slurm ends the job, if it has not ended.")
+              help="When the job is stopped, if it has not ended: of Slurm and local, in whole minutes.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="An option of sbatch: --set partition=long, --set constraint=skylake. May be given several times.")
 @options.store
@@ -41,6 +42,7 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     """
     from photofinish import submission
     from photofinish.api import DEFAULT_STORE
+    from photofinish.cli import store_among
     from photofinish.errors import UsageError, unknown
     if cluster not in submission.CLUSTERS:
         raise unknown("cluster", cluster, submission.CLUSTERS)
@@ -52,7 +54,8 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
         raise unknown("command", words[0], commands, "see: photofinish --help")
     asked = {each.partition("=")[0]: each.partition("=")[2] for each in settings}
     placed = list(words) if store is None else _in_store(words, store)
-    job = submission.submit(placed, cluster, (store or DEFAULT_STORE) / "jobs", nodes, cpus, duration / 3600, asked)
+    kept = Path(store_among(placed) or store or DEFAULT_STORE)
+    job = submission.submit(placed, cluster, kept / "jobs", nodes, cpus, duration / 3600, asked)
     click.echo(f"Job {job.name} ({cluster}): {submission.shown(placed)}", err=True)
     try:
         return job.follow(sys.stdout, sys.stderr, lambda: click.echo(f"Job {job.name} has begun.", err=True))

@@ -57,7 +57,8 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     else:
         found, interrupted = present.found(why_run.why, model, quiet=quiet, store=store, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
-                      lambda: json.dumps(report.as_json(found), indent=2))
+                      lambda: json.dumps(report.as_json(found), indent=2),
+                      again=present.SAME if session else reading("why --from last --html FILE", store))
     if interrupted:
         return present.stopped_by_hand("this is what the measurements so far say. See it again: "
                                        + reading("why --from last", store))

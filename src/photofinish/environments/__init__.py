@@ -10,6 +10,7 @@ from photofinish.environments.choice import (
     at_hand,
     cure,
     foresee,
+    held,
     installed,
     installed_version,
     obtain,
@@ -29,6 +30,7 @@ from photofinish.environments.contenders import (
     known,
     older,
     split,
+    where_listed,
 )
 from photofinish.environments.framework import (
     PIPELINE_TASKS,
@@ -66,6 +68,7 @@ __all__ = [
     "file_of",
     "foresee",
     "frameworks",
+    "held",
     "installed",
     "installed_version",
     "known",
@@ -75,4 +78,5 @@ __all__ = [
     "read_header",
     "resolve",
     "split",
+    "where_listed",
 ]

@@ -96,6 +96,18 @@ def resolve(contender: Contender, choice: Choice | None = None) -> Environment |
     return own(contender) if there is None else _made(there, found.framework)
 
 
+def held(contender: Contender) -> Environment | Missing:
+    """As `resolve`, and nobody removes what was made for it while this process lives."""
+    found = look(contender, Choice())
+    if not isinstance(found, Order):
+        return found
+    try:
+        there = cache.hold(found.folder)
+    except (OSError, UsageError):  # where nothing can be locked, and where nobody knows a folder for it
+        there = None
+    return own(contender) if there is None else _made(there, found.framework)
+
+
 def obtain(contender: Contender, choice: Choice, listener: Listener) -> Environment | Missing:
     """As `resolve`, but what can be made is made, and held: nobody removes it while this process lives."""
     found = foresee(contender, choice)

@@ -29,6 +29,8 @@ ALSO_CALLED = {"gpu": ("cuda",), "nvidia": ("cuda",),  # what others call a kind
                "pytorch": ("torch",), "tf": ("tensorflow",), "flax": ("jax",), "tflite": ("litert",),
                "keras": ("keras-tensorflow", "keras-jax", "keras-torch"), "ort": ("onnxruntime",),
                "onnx": ("onnxruntime", "onnxruntime-node"), "trt": ("tensorrt",)}
+LISTED = {"torchvision": "torchvision.models.list_models()", "timm": "timm.list_models()",
+          "transformers": "dir(transformers)", "keras.applications": "dir(keras.applications)"}  # a package's models
 NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  # no adapter has them
 
 
@@ -90,6 +92,12 @@ def _check_build(framework: FrameworkInfo, value: str) -> None:
                       "write build=package:model")
     if not name:
         raise UsageError(f"build={value} names no model", f"write build={source}:model")
+
+
+def where_listed(said: str) -> str:
+    """The advice for a package that "has no model X", where nothing in it is called about so."""
+    package, lacks, name = said.partition(" has no model ")
+    return f"{LISTED[package]} lists them" if lacks and package in LISTED and ";" not in name else ""
 
 
 def _check_no_twin(text: str) -> None:
@@ -192,13 +200,16 @@ def check_device(device: str) -> None:
     kind, colon, number = device.partition(":")
     kinds = sorted({each for info in headers.frameworks().values() for each in info.devices})
     if kind in NOT_YET and kind not in kinds:
-        raise UsageError(f"--device {device}: no framework is raced on {NOT_YET[kind]} yet",
+        raise UsageError(f"device {device}: no framework is raced on {NOT_YET[kind]} yet",
                          f"choose from: {', '.join(kinds)}")
     if kind not in kinds:
         raise unknown("device", device, kinds, "of several, one by its number: cuda:1",
                       ALSO_CALLED.get(kind.lower(), ()))
     if colon and not number.isdecimal():
-        raise UsageError(f"--device {device}: {number!r} is no number of a device", f"write {kind} or {kind}:0")
+        raise UsageError(f"device {device}: {number!r} is no number of a device", f"write {kind} or {kind}:0")
+    if kind == "cpu" and number not in ("", "0"):
+        raise UsageError(f"device {device}: all processors of a machine are one device", "write cpu; how many of their "
+                         "cores a contender may use is said by --threads")
 
 
 def check_version(framework: str, version: str) -> None:

@@ -7,6 +7,7 @@ explains most of its arrays holds. Layouts (Keras' kernels, say) follow from the
 import difflib
 import hashlib
 import importlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +17,19 @@ from typing import Any
 import numpy as np
 
 from photofinish.errors import UsageError
-from photofinish.files.names import KERAS, left_over, translated
+from photofinish.files.names import KERAS, NUMBERED, left_over, translated
+from photofinish.files.nearest import beside
 from photofinish.frameworks._keras import weights as keras_weights
 from photofinish.frameworks._torch import weights as torch_weights
 from photofinish.graph import Graph
-from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Recurrent, Scan
-from photofinish.models import Model, Names
+from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Parameter, Recurrent, Scan
+from photofinish.models import Model, Names, all_models
 from photofinish.weights import Arrays
 
 OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
 FLOATS = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}  # as safetensors calls them
 ALIKE = 0.5  # how like a name must be to be called the nearest
+FITS = 0.5  # the least share of the file's arrays, or the graph's if they are fewer, that a reading must explain
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Reading:
-    """A file taken for one library's. `wanted` has every array of the graph that the library is known to have;
-    `prefix` comes before all of its names."""
+    """A file taken for one library's, `source` if it has a name map. `wanted` has every array of the graph that the
+    library is known to have; `prefix` comes before all of its names."""
 
     wanted: Mapping[str, Wanted]
     found: Mapping[str, np.ndarray]
     prefix: str = ""
     beyond: Names = ()
+    source: str = ""
 
     def path(self, name: str) -> str | None:
         """Where the file has that array of the graph."""
@@ -57,6 +61,12 @@ class Reading:
     def matches(self) -> int:
         return sum(self.path(name) is not None for name in self.wanted)
 
+    def surplus(self) -> list[str]:
+        """What the file has that nothing asks for, but for tied weights that it holds twice."""
+        used = {here for here in map(self.path, self.wanted) if here is not None}
+        return [here for here in self.found if here not in used and not left_over(self.beyond, here)
+                and not any(_same(self.found[here], self.found[other]) for other in used)]
+
 
 def read(path: Path, model: Model, graph: Graph) -> Arrays:
     """"parameter/<name>" and "state/<name>", float32, for everything the graph declares.
@@ -65,14 +75,17 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
     """
     stored = _stored(path)
     found = {name: array for name, array in stored.items() if _floating(array)}
-    declared = {**{"parameter/" + name: each for name, each in graph.parameters.items()},
-                **{"state/" + name: each for name, each in graph.state.items()}}
+    declared = _declared(graph)
     best = max(_readings(found, graph, model.names), key=lambda reading: reading.matches)
-    if not best.matches:
-        known = ", ".join(model.names)
-        raise UsageError(f"{path.name} names no array of {model.name}: it has {_some(found)}",
+    if not best.matches or best.matches < FITS * min(len(found), len(declared)):
+        fitting = [here for here in map(best.path, best.wanted) if here is not None]
+        few = f"of its {len(found)} arrays only {_some(fitting)} {'fits' if len(fitting) == 1 else 'fit'}"
+        said = (f"fits no known naming of {model.name}: {few}" if fitting else
+                f"names no array of {model.name}: it has {_some(found)}")
+        known = " or ".join(model.names)
+        raise UsageError(f"{path.name} {said}", _taken_by(found, model) or
                          f"write it under the names of the graph, such as {_some(graph.parameters)}"
-                         + (f", or as {known} do" if known else ""))
+                         + (f", or as {known} does" if known else ""))
     _check_names(path, model, best, declared, stored)
     arrays = {}
     for name in declared:
@@ -84,9 +97,9 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
             raise UsageError(f"{path.name}: {here} has shape {_times(array.shape)} where {model.name} takes "
                              f"{_times(wanted.shape)}", _resize(name, array, wanted, model, declared))
         if not np.isfinite(array).all():
-            raise UsageError(f"{path.name}: {here} holds values that are not finite")
+            raise UsageError(f"{path.name}: {here} holds values that are not finite", OTHER_STATE)
         if name.endswith(".running_variance") and array.min(initial=0) < 0:
-            raise UsageError(f"{path.name}: {here} holds a negative variance")
+            raise UsageError(f"{path.name}: {here} holds a negative variance", OTHER_STATE)
         arrays[name] = np.ascontiguousarray(wanted.canonical(array))
     return arrays
 
@@ -99,12 +112,15 @@ def digest(arrays: Arrays) -> str:
     return sha.hexdigest()
 
 
+def _declared(graph: Graph) -> dict[str, Parameter]:
+    return {**{"parameter/" + name: each for name, each in graph.parameters.items()},
+            **{"state/" + name: each for name, each in graph.state.items()}}
+
+
 def _check_names(path: Path, model: Model, reading: Reading, declared: Collection[str],
                  stored: Mapping[str, np.ndarray]) -> None:
     """Raises UsageError for an array that is missing, of another type or that nothing asks for."""
     paths = {name: reading.path(name) for name in declared}
-    used = {here for here in paths.values() if here is not None}
-    free = [here for here in reading.found if here not in used]
     missing = [name for name, here in paths.items() if here is None]
     if missing:
         name = missing[0]
@@ -114,12 +130,48 @@ def _check_names(path: Path, model: Model, reading: Reading, declared: Collectio
             raise UsageError(f"{path.name}: {spelled} is {stored[spelled].dtype}, and weights are floating-point",
                              "write it as float32")
         told = own if spelled in (own, name) else f"{spelled} ({own} of {model.name})"
-        raise UsageError(f"{path.name} lacks {told}{_more(missing)}", _nearest(spelled, free))
-    surplus = [here for here in free if not left_over(reading.beyond, here)
-               and not any(_same(reading.found[here], reading.found[other]) for other in used)]  # tied weights, twice
+        used = set(paths.values())
+        free = [here for here in reading.found if here not in used]
+        raise UsageError(f"{path.name} lacks {told}{_more(missing)}",
+                         _without_top(model, missing, free, declared) or _taken_by(stored, model)
+                         or _nearest(spelled, free) or "every array must be there: save the whole model, and no part")
+    surplus = reading.surplus()
     if surplus:
         raise UsageError(f"{path.name} has {surplus[0]}{_more(surplus)}, which {model.name} has no place for",
-                         _nearest(surplus[0], [here for here in paths.values() if here]))
+                         _taken_by(stored, model) or _nearest(surplus[0], [here for here in paths.values() if here])
+                         or f"leave it out of the file: {model.name} has none of a name like it")
+
+
+def _without_top(model: Model, missing: Collection[str], free: Collection[str], declared: Collection[str]) -> str:
+    """The advice for a file that lacks the last layer, has no other and lacks nothing else."""
+    top = [each for each in declared if each.startswith(_last(declared) + ".")]
+    if model.classes is None or list(missing) != top or free:
+        return ""
+    return "it has no last layer, which tells the classes apart: save the model with it (in Keras, include_top=True)"
+
+
+def _taken_by(stored: Mapping[str, np.ndarray], model: Model) -> str:
+    """Which other model of the zoo such a file is of, by the first name map that names all of its arrays, and no other;
+    "" if there is none."""
+    found = {name: array for name, array in stored.items() if _floating(array)}
+    for other in all_models().values():
+        graph = other.graph() if other.names and other.name != model.name else None
+        declared = {} if graph is None else _declared(graph)
+        if graph is None or len(declared) > len(found):
+            continue
+        last = _last(declared)  # which may be for another number of classes
+        for reading in _readings(found, graph, other.names):
+            paths = {name: reading.path(name) for name in declared if reading.source}
+            if paths and all(here and (reading.found[here].shape == reading.wanted[name].shape
+                                       or name.startswith(last + ".")) for name, here in paths.items()) \
+                    and not reading.surplus():
+                return f"{other.name} takes this file, whose arrays are named as {reading.source} names them"
+    return ""
+
+
+def _last(declared: Collection[str]) -> str:
+    """"parameter/<name>" of the last layer with parameters."""
+    return [each for each in declared if each.startswith("parameter/")][-1].rpartition(".")[0]
 
 
 def _readings(found: Mapping[str, np.ndarray], graph: Graph, names: Mapping[str, Names]) -> Iterator[Reading]:
@@ -130,15 +182,16 @@ def _readings(found: Mapping[str, np.ndarray], graph: Graph, names: Mapping[str,
     for source, pairs in names.items():
         theirs = translated(graph, pairs)
         if source in KERAS:
-            yield _keras_reading(graph, theirs, found, pairs)
+            yield _keras_reading(graph, theirs, found, pairs, source)
         else:
-            yield from _prefixed(_pytorch(graph, theirs), found, pairs)
+            yield from _prefixed(_pytorch(graph, theirs), found, pairs, source)
 
 
-def _prefixed(wanted: Mapping[str, Wanted], found: Mapping[str, np.ndarray], beyond: Names = ()) -> Iterator[Reading]:
+def _prefixed(wanted: Mapping[str, Wanted], found: Mapping[str, np.ndarray], beyond: Names = (),
+              source: str = "") -> Iterator[Reading]:
     """With any first word that the file's names have ("module." of a model that was wrapped) and without."""
-    for prefix in ["", *dict.fromkeys(path.split(".")[0] + "." for path in found)]:
-        yield Reading(wanted, found, prefix, beyond)
+    for prefix in ["", *dict.fromkeys(path.split(".")[0] + "." for path in found if "." in path)]:
+        yield Reading(wanted, found, prefix, beyond, source)
 
 
 def _own(graph: Graph) -> dict[str, Wanted]:
@@ -158,8 +211,8 @@ def _pytorch(graph: Graph, names: dict[str, str] | None) -> dict[str, Wanted]:
     return wanted
 
 
-def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.ndarray],
-                   beyond: Names = ()) -> Reading:
+def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.ndarray], beyond: Names = (),
+                   source: str = "") -> Reading:
     """As Keras' variables: layer/kernel, or in its own files layer/0, layer/1, ... in their order."""
     leaves = {names[node.name]: _keras_leaves(node.layer, [own for own, _ in node.parameters + node.state])
               for node in graph.nodes if node.name in names and not isinstance(node.layer, (Recurrent, Scan))}
@@ -169,7 +222,21 @@ def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.n
     for name, place in keras_weights.places(graph, SimpleNamespace(variables=variables), names).items():
         shape = place.native(np.empty(place.layout.shape, np.bool_)).shape
         wanted[name] = Wanted((place.variable.path,), shape, place.canonical)
-    return Reading(wanted, {_keras_path(path, leaves): array for path, array in found.items()}, "", beyond)
+    moved = _renumbered(found, leaves)
+    theirs = {_keras_path(path, leaves, moved): array for path, array in found.items()}
+    return Reading(wanted, theirs, "", beyond, source)
+
+
+def _renumbered(found: Collection[str], leaves: Collection[str]) -> dict[str, str]:
+    """What the layers of a file that Keras numbers are called where a model is the first of its process."""
+    parts = {part for path in found for part in path.partition(":")[0].split("/")[:-1]}
+    moved = {}
+    for word in (each for each in NUMBERED if each in leaves):
+        numbers = {int(match.group(1) or 0): match.group() for match in
+                   (re.fullmatch(re.escape(word) + r"(?:_(\d+))?", part) for part in parts) if match}
+        for place, number in enumerate(sorted(numbers)):
+            moved[numbers[number]] = f"{word}_{place}" if place else word
+    return moved
 
 
 def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:
@@ -181,9 +248,9 @@ def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:
     return [words[name] for name in own if name in words]
 
 
-def _keras_path(path: str, leaves: Mapping[str, list[str]]) -> str:
+def _keras_path(path: str, leaves: Mapping[str, list[str]], moved: Mapping[str, str]) -> str:
     """A path of any of Keras' formats as layer/variable; a path without a layer of these stays."""
-    parts = path.partition(":")[0].split("/")
+    parts = [moved.get(part, part) for part in path.partition(":")[0].split("/")]
     layer = next((part for part in reversed(parts[:-1]) if part in leaves), None)
     if layer is None:
         return path
@@ -194,8 +261,10 @@ def _keras_path(path: str, leaves: Mapping[str, list[str]]) -> str:
 
 def _stored(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file by name."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and no file", "name a file in it")
     if not path.is_file():
-        raise UsageError(f"there is no file {path}")
+        raise UsageError(f"there is no file {path}", beside(path))
     reader = READERS.get(path.suffix)
     if reader is None:
         raise UsageError(f"cannot read weights from {path.name}: known are {', '.join(READERS)}", CONVERT)
@@ -257,15 +326,18 @@ CONVERT = ("PyTorch writes one by safetensors.torch.save_file(model.state_dict()
            "Keras by model.save_weights('model.weights.h5')")
 
 
+OTHER_STATE = "its training went astray, or the file is damaged: save the model from before, or anew"
+
+
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return one.shape == other.shape and np.array_equal(one, other)
 
 
 def _resize(name: str, array: np.ndarray, wanted: Wanted, model: Model, declared: Collection[str]) -> str:
     """The advice that makes the last layer fit, if it is the number of classes that does not."""
-    last = [each for each in declared if each.startswith("parameter/")][-1].rpartition(".")[0]
     changed = [size for size, other in zip(array.shape, wanted.shape) if size != other]
-    if model.classes is None or name.rpartition(".")[0] != last or array.ndim != len(wanted.shape) or len(changed) != 1:
+    if model.classes is None or name.rpartition(".")[0] != _last(declared) or array.ndim != len(wanted.shape) \
+            or len(changed) != 1:
         return ""
     return f"it was trained for {changed[0]} classes: pass --classes {changed[0]}"
 

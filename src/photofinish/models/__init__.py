@@ -1,7 +1,8 @@
 """The zoo: one file per architecture family, found by listing this folder.
 
-A model is a plain function from symbolic tensors to symbolic tensors, entered by `@model`. Adding one
-touches one file.
+A model is a plain function from symbolic tensors to symbolic tensors, entered by `@model`, and nothing else in the
+code names it. What else one of the zoo needs (its counts in the tests, its proofs, its line in the documentation) is
+told in docs/architecture.md, "Where to add".
 """
 
 import difflib
@@ -12,13 +13,15 @@ import inspect
 import pkgutil
 import traceback
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from photofinish.graph import Graph, ModelError, Tensor, loss, record
 from photofinish.layers import BinaryCrossEntropy, Layer, Shape, SoftmaxCrossEntropy, Spec
+from photofinish.models import checks
 from photofinish.optimizers import SGD, Optimizer
+from photofinish.vocabulary import ArgumentError, checked
 
 CROSS_ENTROPY = SoftmaxCrossEntropy()
 Names = Tuple[Tuple[str, str], ...]  # how one source names the layers of a model: files/names.py reads it
@@ -30,7 +33,9 @@ class Preparation:
     less `mean` and over `deviation`.
 
     `crop` is the side of the crop over the shorter one of the resized picture; `channels` is "RGB", "BGR" or "L" (a
-    grey one); `resample` is "bilinear" or "bicubic". The default is torchvision's for ImageNet.
+    grey one); `resample` is "bilinear" or "bicubic"; `border` are the pixels of black put around what is cropped. The
+    default is torchvision's for ImageNet.
+    Raises ArgumentError for anything else.
     """
 
     crop: float = 0.875
@@ -38,6 +43,10 @@ class Preparation:
     deviation: Tuple[float, ...] = (0.229, 0.224, 0.225)
     channels: str = "RGB"
     resample: str = "bilinear"
+    border: int = 0
+
+    def __post_init__(self) -> None:
+        checks.preparation(self)
 
 
 CAFFE = Preparation(mean=(103.939 / 255, 116.779 / 255, 123.68 / 255), deviation=(1 / 255,) * 3, channels="BGR")
@@ -61,6 +70,7 @@ class Model:
     small model by the same function, for proofs that must be quick: it has every kind of layer of the full one, with
     the same fields up to sizes.
     `names` maps a source of weights ("torchvision") to how it names the layers; `preparation` is its pictures'.
+    Raises ArgumentError for a fact that cannot be one.
     """
 
     name: str
@@ -79,6 +89,9 @@ class Model:
     reduced: Dict[str, Any] = field(default_factory=dict)
     names: Dict[str, Names] = field(default_factory=dict)
     preparation: Preparation = field(default_factory=Preparation)
+
+    def __post_init__(self) -> None:
+        checks.model(self, Preparation)
 
     def graph(self, shape: Optional[Shape] = None, classes: Optional[int] = None, **arguments: Any) -> Graph:
         """Records the model for one shape of its first input (channels first) and number of classes.
@@ -155,11 +168,13 @@ def _times(shape: Shape) -> str:
 _MODELS: Dict[str, Model] = OrderedDict()
 
 
+@checked
 def image(channels: int, height: int, width: int) -> Tuple[Tuple[str, Spec], ...]:
     """The input specs of a model that takes one image."""
     return (("image", Spec("CHW", (channels, height, width))),)
 
 
+@checked
 def words(length: int, *names: str, mask: str = "") -> Tuple[Tuple[str, Spec], ...]:
     """The input specs of a model that takes lists of ids of one length, and a mask over them if it is named."""
     ids = tuple((name, Spec("T", (length,), "int32")) for name in names)
@@ -169,7 +184,11 @@ def words(length: int, *names: str, mask: str = "") -> Tuple[Tuple[str, Spec], .
 def model(name: str = "", inputs: Tuple[Tuple[str, Spec], ...] = image(3, 224, 224),
           **facts: Any) -> Callable[..., Any]:
     """Decorator: enters the function in the zoo under `name` (default: its own). Repeatable for variants:
-    `arguments={...}` are passed to the function."""
+    `arguments={...}` are passed to the function. Raises ArgumentError for what the Model does not take."""
+    if callable(name):
+        raise ArgumentError("@model takes brackets: @model(inputs=image(3, 32, 32), classes=10)")
+    checks.facts(facts, [each.name for each in fields(Model) if each.name != "function"])
+
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         entry = Model(name or function.__name__, function, inputs, **facts)
         _MODELS[entry.name] = entry
@@ -225,7 +244,10 @@ def _from_file(name: str) -> Model:
     if not inspect.isfunction(function) or function is model:  # the decorator that the file imports
         raise ModelError("{} has no function {}; {}".format(path, wanted, "write {}".format(
             " or ".join("{}:{}".format(path, each) for each in own)) if own else "it has none at all"))
-    return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
+    try:
+        return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
+    except ArgumentError as error:
+        raise ModelError("{}: {}".format(path, error)) from error
 
 
 def _only(own: List[str], entered: List[str]) -> str:
@@ -246,6 +268,8 @@ def _imported(path: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except ArgumentError as error:
+        raise ModelError("{}: {}".format(_place(path, error), error)) from error
     except SyntaxError as error:
         where = "{} line {}".format(path, error.lineno) if error.lineno else path
         raise ModelError("{} cannot be read: {}".format(where, error.msg)) from error
@@ -260,14 +284,20 @@ def _clear(function: Callable[..., Any], path: str) -> Callable[..., Any]:
     def call(*tensors: Tensor, **options: Any) -> Any:
         try:
             return function(*tensors, **options)
+        except ArgumentError as error:
+            raise ModelError("{}: {}".format(_place(path, error), error)) from error
         except ModelError:
             raise
         except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            own = [each for each in frames if Path(each.filename).resolve() == Path(path).resolve()]
-            where = "{} line {}, {}".format(path, own[-1].lineno, own[-1].line) if own else path
-            raise ModelError("{}: {}: {}".format(where, type(error).__name__, error)) from error
+            raise ModelError("{}: {}: {}".format(_place(path, error), type(error).__name__, error)) from error
     return call
+
+
+def _place(path: str, error: Exception) -> str:
+    """The file, with the line of it in which the error came up where there is one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if Path(each.filename).resolve() == Path(path).resolve()]
+    return "{} line {}, {}".format(path, own[-1].lineno, own[-1].line) if own else path
 
 
 def _public_functions(module: Any) -> List[str]:

@@ -26,8 +26,12 @@ from photofinish.vocabulary import (
 
 Widths = Tuple[int, int, int, int, int]
 
+TORCHVISION: models.Names = (
+    ("(conv1|conv2|conv3|conv4|conv5)", "features.(0|3|6|8|10)"),
+    ("(linear1|linear2|linear3)", "classifier.(1|4|6)"))
 
-@models.model(source="arXiv 1404.5997",
+
+@models.model(source="arXiv 1404.5997", names={"torchvision": TORCHVISION},
        optimizer=SGD(learning_rate=6e-4),  # the paper's 0.01 for 128 images, scaled to a batch of 8
        reduced={"widths": (8, 12, 12, 8, 8), "hidden": 32, "shape": (3, 63, 63)})
 def alexnet(image: Tensor, classes: int, widths: Widths = (64, 192, 384, 256, 256), hidden: int = 4096) -> Tensor:
@@ -54,6 +58,7 @@ FACTS: Any = {
     "inputs": models.image(3, 227, 227),
     "optimizer": SGD(learning_rate=6e-4),  # the paper's 0.01 for 128 images, scaled to a batch of 8
     "reduced": {"widths": (8, 12, 12, 8, 8), "hidden": 32, "shape": (3, 67, 67)},
+    "preparation": models.Preparation(227 / 256),  # the paper's 256 pixels; it divides by no deviation
 }
 
 

@@ -8,6 +8,7 @@ average and the largest: at 224 there is one window and the same work, at 299 th
 classifier more. Its training takes the mean of the image; here training does as evaluation, which is the same at 224.
 """
 
+from dataclasses import replace
 from typing import Any, Tuple
 
 from photofinish import models
@@ -80,7 +81,8 @@ SMALL = {"blocks": (3, 4, 12, 3), "growth": (16, 32, 32, 64), "stem": 10, "stem_
 DPN92 = {"blocks": (3, 4, 20, 3), "growth": (16, 32, 24, 128)}
 DPN107 = {"blocks": (4, 8, 20, 3), "growth": (20, 64, 64, 128), "stem": 128, "width": 200, "groups": 50}
 REDUCED = {"blocks": (2, 1), "growth": (4, 6), "stem": 8, "width": 16, "wide": 24, "groups": 4, "shape": (3, 32, 32)}
-WINDOWED = {"reduced": dict(REDUCED, shape=(3, 56, 56)), **FACTS}
+WINDOWED = dict(FACTS, reduced=dict(REDUCED, shape=(3, 56, 56)),
+                preparation=replace(FACTS["preparation"], resample="bilinear"))  # as Cadene prepares all pictures
 
 
 @models.model("dpn107_cadene", arguments=dict(DPN107, windows=True), **WINDOWED)

@@ -47,7 +47,17 @@ def inception(x: Tensor, branches: Branches) -> Tensor:
     )
 
 
-@models.model(source="arXiv 1409.4842",
+BRANCHES = ("branch1", "branch2.0", "branch2.1", "branch3.0", "branch3.1", "branch4.1")
+TORCHVISION: models.Names = tuple(
+    ("stage{s}.inception" + str(number) + ".(conv|batch_norm)" + str(place),
+     "inception{s}" + letter + "." + branch + ".(conv|bn)")
+    for number, letter in enumerate("abcde", start=1) for place, branch in enumerate(BRANCHES, start=1)) + (
+    ("(conv|batch_norm){n}", "conv{n}.(conv|bn)"),
+    ("linear1", "fc"),
+    ("", "aux*"))  # the heads that help it train
+
+
+@models.model(source="arXiv 1409.4842", names={"torchvision": TORCHVISION},
        optimizer=SGD(learning_rate=2.5e-3),  # Caffe's 0.01 for 32 images, scaled to a batch of 8; the paper names none
        reduced={"stages": (((4, 4, 8, 4, 4, 4),),) * 3, "stem": 8, "shape": (3, 57, 57)},
        preparation=models.MINUS_ONE_TO_ONE)

@@ -7,7 +7,7 @@ The letters of the blocks are torchvision's.
 """
 
 from functools import partial
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor, loss
@@ -137,20 +137,60 @@ def auxiliary_head(x: Tensor, classes: int, convolution: Convolution) -> None:
         loss(models.CROSS_ENTROPY, linear(x, classes), "label", Spec("", (), "int32"), AUXILIARY_WEIGHT)
 
 
+STEMS = ("1a_3x3", "2a_3x3", "2b_3x3", "3b_1x1", "4a_3x3")
+MIXED = {"a": ("5b", "5c", "5d"), "b": ("6a",), "c": ("6b", "6c", "6d", "6e"), "d": ("7a",), "e": ("7b", "7c")}
+BRANCHES = {  # block -> branch, number in it, and what torchvision calls that
+    "a": (("single", "1", "1x1"), ("five", "{n}", "5x5_{n}"), ("double", "{n}", "3x3dbl_{n}"), ("pool", "1", "_pool")),
+    "b": (("three", "1", "3x3"), ("double", "{n}", "3x3dbl_{n}")),
+    "c": (("single", "1", "1x1"), ("seven", "{n}", "7x7_{n}"), ("double", "{n}", "7x7dbl_{n}"), ("pool", "1", "_pool")),
+    "d": (("three", "{n}", "3x3_{n}"), ("seven", "{n}", "7x7x3_{n}")),
+    "e": (("single", "1", "1x1"), ("three", "1", "3x3_1"), ("three", "2", "3x3_2a"), ("three", "3", "3x3_2b"),
+          ("double", "3", "3x3dbl_3a"), ("double", "4", "3x3dbl_3b"), ("double", "{n}", "3x3dbl_{n}"),
+          ("pool", "1", "_pool")),
+}
+TORCHVISION: models.Names = tuple(
+    ("stem.(conv|batch_norm)" + str(number), "Conv2d_" + name + ".(conv|bn)")
+    for number, name in enumerate(STEMS, start=1)) + tuple(
+    ("inception_" + kind + str(number) + "." + branched + ".(conv|batch_norm)" + place,
+     "Mixed_" + name + ".branch" + theirs + ".(conv|bn)")
+    for kind, names in MIXED.items() for number, name in enumerate(names, start=1)
+    for branched, place, theirs in BRANCHES[kind]) + (
+    ("auxiliary.(conv|batch_norm){n}", "AuxLogits.conv{n-1}.(conv|bn)"),
+    ("auxiliary.linear1", "AuxLogits.fc"),
+    ("linear1", "fc"))
+def keras(*blocks: Tuple[str, Dict[str, int]]) -> models.Names:
+    """What Keras calls layers that have no name there, numbered in the order in which they are made, which is ours:
+    blocks with the convolutions of each of their branches."""
+    places = ["{}.{}.(conv|batch_norm){}".format(block, branch, number + 1) if branch else
+              "{}.(conv|batch_norm){}".format(block, number + 1)
+              for block, branches in blocks for branch, count in branches.items() for number in range(count)]
+    return tuple((place, "(conv2d{0}|batch_normalization{0})".format("_{}".format(number) if number else ""))
+                 for number, place in enumerate(places)) + (("linear1", "predictions"),)
+
+
+A, B = {"single": 1, "five": 2, "double": 3, "pool": 1}, {"three": 1, "double": 3}
+C, D = {"single": 1, "seven": 3, "double": 5, "pool": 1}, {"three": 2, "seven": 4}
+E = {"single": 1, "three": 3, "double": 4, "pool": 1}
+KERAS = keras(("stem", {"": 5}), *(("inception_" + kind + str(number), branches)
+                                  for kind, branches in (("a", A), ("b", B), ("c", C), ("d", D), ("e", E))
+                                  for number in range(1, len(MIXED[kind]) + 1)))
 FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1512.00567",
     "optimizer": SGD(learning_rate=1.1e-2),  # the paper's 0.045 of RMSProp for 32 images, scaled to a batch of 8
-    "preparation": models.MINUS_ONE_TO_ONE,  # torchvision's trained network undoes its own and comes to this
+    # torchvision's trained network undoes its own mean and comes to this
+    "preparation": models.Preparation(299 / 342, (0.5,) * 3, (0.5,) * 3),
 }
 SMALL: Any = {  # without C, whose layers D has too
     "layers": ((32, 3, 1, 0),), "pools": (32,), "narrow": (), "last": 1, "width": 0.02}
 
 
-@models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 13, 13)),
+@models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 13, 13)), names={"keras.applications": KERAS},
               arguments={"convolution": conv_norm_keras, "count_padding": False, "drop": 0.0}, **FACTS)
-@models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 13, 13)), **FACTS)
-@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 37, 37)), **FACTS)
+@models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 13, 13)),
+              names={"torchvision": TORCHVISION + (("", "AuxLogits.*"),)}, **FACTS)
+@models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 37, 37)),
+              names={"torchvision": TORCHVISION}, **FACTS)
 def inception_v3(image: Tensor, classes: int, auxiliary: bool = False, convolution: Convolution = conv_norm,
                  count_padding: bool = True, drop: float = 0.5, layers: Stem = STEM,
                  pools: Tuple[int, ...] = (32, 64, 64), narrow: Tuple[int, ...] = (128, 160, 160, 192),

@@ -17,6 +17,7 @@ from photofinish.models.inception import (
     branch,
     conv_norm,
     conv_norm_keras,
+    keras,
     pooled,
     stem,
 )
@@ -81,6 +82,18 @@ def inception_c(x: Tensor, factor: float, convolution: Convolution) -> Tensor:
         branch("three", x, convolution, (192, 1), (224, (1, 3)), (256, (3, 1))))
 
 
+KERAS: models.Names = (
+    ("inception_a{b}.conv1", "block35_{b}_conv"),
+    ("inception_b{b}.conv1", "block17_{b}_conv"),
+    ("inception_c{b}.conv1", "block8_{b}_conv"),
+    ("(conv|batch_norm)1", "(conv_7b|conv_7b_bn)")) + keras(
+        ("stem", {"": 5}),
+        ("mixed_a1", {"single": 1, "five": 2, "double": 3, "pool": 1}),
+        *(("inception_a{}".format(i), {"single": 1, "three": 2, "double": 3}) for i in range(1, 11)),
+        ("reduction_a1", {"three": 1, "double": 3}),
+        *(("inception_b{}".format(i), {"single": 1, "seven": 3}) for i in range(1, 21)),
+        ("reduction_b1", {"wide": 2, "narrow": 2, "double": 3}),
+        *(("inception_c{}".format(i), {"single": 1, "three": 3}) for i in range(1, 11)))
 FACTS: Any = {
     "inputs": models.image(3, 299, 299),
     "source": "arXiv 1602.07261",
@@ -90,7 +103,7 @@ FACTS: Any = {
 
 
 @models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras},
-              preparation=models.MINUS_ONE_TO_ONE, **FACTS)
+              names={"keras.applications": KERAS}, preparation=models.MINUS_ONE_TO_ONE, **FACTS)
 @models.model("inception_resnet_v2", preparation=models.timm_inception(0.8975), **FACTS)
 def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
                         layers: Stem = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),

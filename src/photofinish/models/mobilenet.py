@@ -42,9 +42,17 @@ def separable(x: Tensor, channels: int, stride: int) -> Tensor:
     return relu6(batch_norm(conv(x, channels, 1)))
 
 
-@models.model(source="arXiv 1704.04861",
+V1_TIMM: models.Names = (
+    ("(conv|batch_norm)1", "(conv_stem|bn1)"),
+    ("stage{s}.*{b}.(conv|batch_norm)1", "blocks.{s-1}.{b-1}.(conv_dw|bn1)"),
+    ("stage{s}.*{b}.(conv|batch_norm)2", "blocks.{s-1}.{b-1}.(conv_pw|bn2)"),
+    ("linear1", "classifier"))
+
+
+@models.model(source="arXiv 1704.04861", names={"timm": V1_TIMM},
        optimizer=SGD(learning_rate=4e-3),  # the V2 paper's, of RMSProp: this one names no rate
-       reduced={"stages": ((8, 1, 1), (16, 2, 2)), "stem": 8, "shape": (3, 32, 32)})
+       reduced={"stages": ((8, 1, 1), (16, 2, 2)), "stem": 8, "shape": (3, 32, 32)},
+       preparation=models.timm_inception(0.875))
 def mobilenet_v1(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int], ...] = V1_STAGES,
                  stem: int = 32) -> Tensor:
     x = relu6(batch_norm(conv(image, stem, 3, stride=2)))
@@ -83,6 +91,14 @@ V2_TORCHVISION: models.Names = (
     ("stage{s}.*{b}.(conv|batch_norm){n}", "features.{#}.conv.{n-1}.(0|1)"),
     ("(conv|batch_norm)2", "features.18.(0|1)"),
     ("linear1", "classifier.1"))
+V2_TIMM: models.Names = (
+    ("(conv|batch_norm)1", "(conv_stem|bn1)"),
+    ("stage1.*1.(conv|batch_norm)1", "blocks.0.0.(conv_dw|bn1)"),
+    ("stage1.*1.(conv|batch_norm)2", "blocks.0.0.(conv_pw|bn2)"),
+    ("stage{s}.*{b}.(conv1|conv2|conv3)", "blocks.{s-1}.{b-1}.(conv_pw|conv_dw|conv_pwl)"),
+    ("stage{s}.*{b}.batch_norm{n}", "blocks.{s-1}.{b-1}.bn{n}"),
+    ("(conv|batch_norm)2", "(conv_head|bn2)"),
+    ("linear1", "classifier"))
 V2_KERAS: models.Names = (
     ("(conv|batch_norm)1", "(Conv1|bn_Conv1)"),
     ("stage1.*1.(conv|batch_norm)1", "expanded_conv_(depthwise|depthwise_BN)"),
@@ -102,7 +118,7 @@ norm_keras = partial(batch_norm, epsilon=1e-3, momentum=0.999, running_variance=
 
 @models.model("mobilenet_v2_keras", arguments={"norm": norm_keras, "padding": after, "drop": 0.0},
               names={"keras.applications": V2_KERAS}, preparation=models.MINUS_ONE_TO_ONE, **V2_FACTS)
-@models.model(names={"torchvision": V2_TORCHVISION}, **V2_FACTS)
+@models.model(names={"torchvision": V2_TORCHVISION, "timm": V2_TIMM}, **V2_FACTS)
 def mobilenet_v2(image: Tensor, classes: int, stages: Tuple[Tuple[int, int, int, int], ...] = V2_STAGES,
                  stem: int = 32, head: int = 1280, norm: Callable[..., Tensor] = batch_norm,
                  padding: Callable[..., Sides] = around, drop: float = 0.2) -> Tensor:

@@ -162,7 +162,7 @@ SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
 @models.model("nasnet_a_mobile_cadene", **MOBILE, arguments=dict(
     SMALLER, source=CADENE, windows=(symmetric, shifted, shifted, shifted)))
 @models.model("nasnet_a_mobile", arguments=dict(SMALLER, source=KERAS), **MOBILE)
-@models.model("nasnet_a_large_cadene", **LARGE, arguments={
+@models.model("nasnet_a_large_cadene", **dict(LARGE, preparation=models.MINUS_ONE_TO_ONE), arguments={
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
 @models.model("nasnet_a_large", **LARGE)
 def nasnet_a(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,

@@ -70,7 +70,7 @@ FACTS: Any = {
 }
 
 
-@models.model("pnasnet5_large_cadene", **FACTS, arguments={
+@models.model("pnasnet5_large_cadene", **dict(FACTS, preparation=models.MINUS_ONE_TO_ONE), arguments={
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
 @models.model("pnasnet5_large", **FACTS)
 def pnasnet5(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,

@@ -1,7 +1,7 @@
 """ResNet: He et al. 2015, "Deep Residual Learning for Image Recognition" (arXiv 1512.03385).
 
-resnet18 to resnet152 are torchvision's, whose bottlenecks stride on the 3x3 convolution ("v1.5"); resnet50_v1
-strides on the first 1x1, as the paper; those called v1_keras are keras.applications', strided likewise.
+resnet18 to resnet152 are torchvision's, whose bottlenecks stride on the 3x3 convolution ("v1.5"); those called
+v1 stride on the first 1x1, as the paper; those called v1_keras are keras.applications', strided likewise.
 resnet50_v2_keras is keras.applications' network of pre-activated blocks (He et al. 2016, "Identity Mappings in Deep
 Residual Networks", arXiv 1603.05027).
 """
@@ -104,6 +104,10 @@ KERAS_FACTS: Any = dict(FACTS, names={"keras.applications": KERAS}, preparation=
                                                "convolution": conv_norm_keras}, **KERAS_FACTS)
 @models.model("resnet50_v1_keras", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3),
                                               "convolution": conv_norm_keras}, **KERAS_FACTS)
+@models.model("resnet152_v1", arguments={"residual": original_bottleneck, "blocks": (3, 8, 36, 3)},
+              **dict(FACTS, names={}))
+@models.model("resnet101_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 23, 3)},
+              **dict(FACTS, names={}))
 @models.model("resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3)},
               **dict(FACTS, names={}))
 @models.model("resnet152", arguments={"residual": bottleneck, "blocks": (3, 8, 36, 3)}, **FACTS)

@@ -81,16 +81,18 @@ FACTS: Any = {
     "optimizer": SGD(learning_rate=4.7e-3),  # the paper's 0.6 for 1024 images, scaled to a batch of 8
 }
 REDUCED = {"blocks": (2, 1), "width": 16, "shape": (3, 32, 32)}
+# Pictures are prepared as Cadene's (torchvision's default), timm's as its default configurations say (1.0.31).
 
 
 @models.model("senet154", arguments={"residual": wide_bottleneck, "blocks": (3, 8, 36, 3), "groups": 64, "stem": 3,
                                      "pool_padding": 0, "drop": 0.2},
               reduced=dict(REDUCED, groups=4, width=8), **FACTS)
 @models.model("se_resnext50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3), "groups": 32},
-              reduced=dict(REDUCED, groups=4, width=12), **FACTS)
+              reduced=dict(REDUCED, groups=4, width=12), preparation=models.Preparation(resample="bicubic"), **FACTS)
 @models.model("se_resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3),
                                            "pool_padding": 0}, reduced=REDUCED, **FACTS)
-@models.model("se_resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, reduced=REDUCED, **FACTS)
+@models.model("se_resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, reduced=REDUCED,
+              preparation=models.Preparation(0.95, resample="bicubic"), **FACTS)
 def senet(image: Tensor, classes: int, residual: Callable[..., Tensor], blocks: Tuple[int, ...], width: int = 64,
           groups: int = 1, stem: int = 1, pool_padding: int = 1, drop: float = 0.0) -> Tensor:
     """`blocks` residual blocks per stage. `stem` is 1 (a 7x7 convolution) or 3 (three of 3x3, the last twice as wide).

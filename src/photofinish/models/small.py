@@ -31,7 +31,9 @@ from photofinish.vocabulary import (
 @models.model(inputs=models.image(1, 32, 32), classes=10, batch=64,
        source="LeCun et al. 1998, Proceedings of the IEEE 86(11)",
        optimizer=SGD(learning_rate=1e-2),  # of TensorFlow's tutorial, for 64 images; the paper's rule is second-order
-       reduced={"widths": (4, 8), "hidden": (24, 16)})
+       reduced={"widths": (4, 8), "hidden": (24, 16)},
+       # the paper's, of white digits on black: 28 pixels in 32, from -0.1 for the background to 1.175 for ink
+       preparation=models.Preparation(1.0, (0.1 / 1.275,), (1 / 1.275,), "L", border=2))
 def lenet5(image: Tensor, classes: int, widths: Tuple[int, int] = (6, 16),
            hidden: Tuple[int, int] = (120, 84)) -> Tensor:
     """LeNet-5 as it is taught: each map of the second convolution sees all of the first (in the paper a table says
@@ -51,7 +53,8 @@ def lenet5(image: Tensor, classes: int, widths: Tuple[int, int] = (6, 16),
 
 @models.model(inputs=models.image(1, 28, 28), classes=10, batch=512, source="arXiv 1608.07249",
        optimizer=SGD(learning_rate=5e-2),
-       reduced={"hidden": (32, 64, 16), "shape": (1, 8, 8)})
+       reduced={"hidden": (32, 64, 16), "shape": (1, 8, 8)},
+       preparation=models.Preparation(1.0, (0.0,), (1.0,), "L"))  # dlbench's for TensorFlow: 0 to 1
 def fcn5(image: Tensor, classes: int, hidden: Tuple[int, ...] = (2048, 4096, 1024)) -> Tensor:
     """FCN-5: fully connected, five layers of units counting those of input and output, with sigmoids between.
 
@@ -65,7 +68,9 @@ def fcn5(image: Tensor, classes: int, hidden: Tuple[int, ...] = (2048, 4096, 102
 
 @models.model(inputs=models.image(3, 32, 32), classes=10, batch=128, source="arXiv 1608.07249",
        optimizer=SGD(learning_rate=1e-2),
-       reduced={"widths": (8, 8, 12)})
+       reduced={"widths": (8, 8, 12)},
+       # dlbench's for Torch7: the whole picture, less one mean and over one deviation of all training values
+       preparation=models.Preparation(1.0, (120.707 / 255,) * 3, (64.15 / 255,) * 3))
 def alexnet_cifar10(image: Tensor, classes: int, widths: Tuple[int, int, int] = (32, 32, 64)) -> Tensor:
     """AlexNet for CIFAR-10: three convolutions, from Krizhevsky's cuda-convnet ("layers-18pct").
 
@@ -98,7 +103,10 @@ def residual(x: Tensor, width: int, stride: int) -> Tensor:
 
 @models.model(inputs=models.image(3, 32, 32), classes=10, batch=128, source="arXiv 1512.03385, section 4.2",
        optimizer=SGD(learning_rate=1e-2),  # dlbench's; the paper's is 0.1
-       reduced={"blocks": 2, "width": 4, "shape": (3, 16, 16)})
+       reduced={"blocks": 2, "width": 4, "shape": (3, 16, 16)},
+       # the whole picture, as the paper; that takes off each pixel's mean, here each channel is standardised (the
+       # training set's mean and deviation), as usual since and as `--data cifar10` does
+       preparation=models.Preparation(1.0, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)))
 def resnet56_cifar10(image: Tensor, classes: int, blocks: int = 9, width: int = 16) -> Tensor:
     """The paper's ResNet for CIFAR-10 with n = 9: three stages of `blocks` residual blocks, shortcuts of option A.
 

@@ -18,6 +18,14 @@ def fire(x: Tensor, squeezed: int) -> Tensor:
     return concat(relu(conv(x, 4 * squeezed, 1, bias=True)), relu(conv(x, 4 * squeezed, 3, bias=True)))
 
 
+def torchvision(*fires: Tuple[int, ...]) -> models.Names:
+    """`fires` are the numbers of each stage's modules: activations and pools are numbered with them."""
+    modules = tuple(("stage{}.fire{}.(conv1|conv2|conv3)".format(stage, number),
+                     "features.{}.(squeeze|expand1x1|expand3x3)".format(place))
+                    for stage, places in enumerate(fires, start=1) for number, place in enumerate(places, start=1))
+    return modules + (("(conv1|conv2)", "(features.0|classifier.1)"),)
+
+
 FACTS: Any = {
     "source": "arXiv 1602.07360",
     "optimizer": SGD(learning_rate=6e-4),  # the authors' 0.04 for 512 images, scaled to a batch of 8
@@ -26,9 +34,9 @@ FACTS: Any = {
 
 
 @models.model("squeezenet1_1", arguments={"stages": ((16, 16), (32, 32), (48, 48, 64, 64)), "stem": 64, "kernel": 3},
-              **FACTS)
+              names={"torchvision": torchvision((3, 4), (6, 7), (9, 10, 11, 12))}, **FACTS)
 @models.model("squeezenet", arguments={"stages": ((16, 16, 32), (32, 48, 48, 64), (64,)), "stem": 96, "kernel": 7},
-              **FACTS)
+              names={"torchvision": torchvision((3, 4, 5), (7, 8, 9, 10), (12,))}, **FACTS)
 def squeezenet(image: Tensor, classes: int, stages: Tuple[Tuple[int, ...], ...], stem: int, kernel: int) -> Tensor:
     """`stages` are the squeezed channels of each fire module, with a max-pool before each stage.
 

@@ -1,8 +1,8 @@
 """VGG: Simonyan & Zisserman 2014, "Very Deep Convolutional Networks" (arXiv 1409.1556).
 
 vgg16 and vgg19 are torchvision's: they pool to 7x7 whatever the input, and drop out before each hidden layer's
-successor; vgg16_bn is torchvision's too, normalised after each convolution, whose bias stays. vgg16_keras and
-vgg19_keras are keras.applications': they flatten what there is, without dropout.
+successor; vgg16_bn and vgg19_bn are torchvision's too, normalised after each convolution, whose bias stays.
+vgg16_keras and vgg19_keras are keras.applications': they flatten what there is, without dropout.
 """
 
 from typing import Any, Tuple
@@ -62,6 +62,8 @@ def features(x: Tensor, stages: Stages, normalised: bool = False) -> Tensor:
     return x
 
 
+@models.model("vgg19_bn", arguments={"stages": E, "normalised": True}, names={"torchvision": torchvision(E, True)},
+              **FACTS)
 @models.model("vgg16_bn", arguments={"stages": D, "normalised": True}, names={"torchvision": torchvision(D, True)},
               **FACTS)
 @models.model("vgg19", arguments={"stages": E}, names={"torchvision": torchvision(E)}, **FACTS)

@@ -7,8 +7,9 @@ know hints, never measures. A `date` is a day as `datetime.date.toordinal` count
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Union
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Union
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,28 @@ class Document:
     summary: Text
     series: tuple[str, ...]
     sections: tuple[Section, ...]
+
+    def __post_init__(self) -> None:
+        """Names of files and lines of logs come from outside: a terminal would obey what they hold."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, _printable(getattr(self, each.name)))
+
+
+_CONTROL = re.compile(r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tabs and the ends of lines
+
+
+def _printable(value: Any) -> Any:
+    """With control characters in its texts written out, such as \\x1b; itself if there are none."""
+    if isinstance(value, str):
+        return _CONTROL.sub(lambda found: "\n" if found[0][0] == "\r" else ascii(found[0])[1:-1], value)
+    if isinstance(value, tuple):
+        parts = tuple(map(_printable, value))
+        return value if all(new is old for new, old in zip(parts, value)) else parts
+    if is_dataclass(value) and not isinstance(value, type):
+        told = {each.name: getattr(value, each.name) for each in fields(value)}
+        changed = {name: new for name, old in told.items() if (new := _printable(old)) is not old}
+        return replace(value, **changed) if changed else value
+    return value
 
 
 def blocks_of(document: Document, kind: type) -> list[Block]:

@@ -41,7 +41,8 @@ def section(result: Result) -> Section:
 
 def refused(certificates: Sequence[Certificate]) -> list[Note]:
     """Who failed, by how much, and whether the model can be to blame."""
-    return [Note((contender(each.contender), " failed: ", *_worst(each), *_other_mode(each, certificates)), "warning")
+    return [Note((contender(each.contender), " is not proven: " if each.unknown else " failed: ", *_worst(each),
+                  *_other_mode(each, certificates)), "warning")
             for each in certificates if not each.passed]
 
 
@@ -71,6 +72,8 @@ def _sent(certificate: Certificate) -> str:
 
 def _worst(certificate: Certificate) -> tuple[str | Span | Quantity, ...]:
     failed = [check for check in certificate.checks if not check.passed]
+    if certificate.unknown:
+        return ("no map of names says which of its arrays are the graph's.",)
     if certificate.differences:
         return ("it computes something else than the graph: see how it differs.",)
     if not failed:
@@ -117,7 +120,7 @@ def overview(certificates: tuple[Certificate, ...]) -> Table:
 def _line(certificate: Certificate) -> tuple[Cell, ...]:
     checks = certificate.checks
     worst = max(checks, key=share) if checks else None
-    return (contender(certificate.contender), certificate.passed,
+    return (contender(certificate.contender), None if certificate.unknown else certificate.passed,
             f"{sum(check.passed for check in checks)} of {len(checks)}{_scope(certificate)}",
             worst.group if worst else None,
             share(worst) if worst else None)

@@ -136,7 +136,12 @@ _SAID = {"FASTER": _faster, "EQUIVALENT": _equivalent, "UNDECIDED": _undecided}
 
 
 def _not_comparable(result: Result) -> Text:
-    others = [each.contender for each in result.race.certificates if each.differences]
+    unknown = [each.contender for each in result.race.certificates if each.unknown]
+    others = [each.contender for each in result.race.certificates if each.differences and not each.unknown]
+    if unknown and not others:
+        return (Span("No winner is named", "strong"), ": whether ", *listed([contender(each) for each in unknown]),
+                f" compute{'s' if len(unknown) == 1 else ''} the same is not proven, as no map of names says which of "
+                f"{'its' if len(unknown) == 1 else 'their'} arrays are the graph's.")
     if others:
         return (Span("No winner is named", "strong"), ": ", *listed([contender(each) for each in others]),
                 f" compute{'s' if len(others) == 1 else ''} something else: the certificate says how.")

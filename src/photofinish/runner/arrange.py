@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from photofinish import environments, machine, models
 from photofinish.data.sets import DataSet
 from photofinish.environments import PIPELINE_TASKS, STRATEGY_TASKS, TASKS
@@ -17,7 +19,7 @@ from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner import links, machines
-from photofinish.runner.course import Course, Patience, Recorder, usable_cores
+from photofinish.runner.course import BATCHES, Course, Patience, Recorder, too_large, usable_cores
 from photofinish.runner.entry import Entry
 from photofinish.store import Store
 from photofinish.values import (
@@ -142,6 +144,7 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     if reduced and (shape or classes):
         raise UsageError("the reduced model has a size of its own", "leave --input and --classes out, or --reduced")
     graph = entry.small() if reduced else entry.graph(shape, classes)
+    _check_room(graph, batch or entry.batch)
     if optimizer:
         one_of("optimizer", optimizer, tuple(OPTIMIZERS))
     chosen: Optimizer = OPTIMIZERS[optimizer]() if optimizer else entry.optimizer
@@ -156,6 +159,15 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
                 entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
                 optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
+
+
+def _check_room(graph: Graph, batch: int) -> None:
+    """Raises UsageError where the inputs of the batches that rotate are sure to fill this machine's memory, before
+    anything is in the store."""
+    sample = sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for _, spec in graph.inputs)
+    most = machine.usable_memory()
+    if most is not None and BATCHES * batch * sample > most:
+        raise too_large(batch)
 
 
 def _check_threads(threads: int, whose: str = "") -> None:
@@ -301,7 +313,6 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
                         listener=listener or (lambda progress: None), weights=weights, room=room, least=least,
                         hosts=hosts)
         stack.callback(course.close)
-        course.watchdog.clear(folder)
         yield course
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from photofinish import models
 from photofinish.data import draw_batch
 from photofinish.environments import GIVEN, start, switches
-from photofinish.files.names import translated
+from photofinish.errors import UsageError
+from photofinish.files.names import lasting, translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
@@ -79,6 +80,12 @@ class Patience:
 UNHURRIED = Patience()  # with the referee's own work, which a time-out of contenders does not end
 
 
+def too_large(batch: int) -> UsageError:
+    """The error for a batch that cannot even be drawn here."""
+    return UsageError(f"a batch of {batch} does not fit in this machine's memory",
+                      "choose a smaller --batch; the largest that fits is found by: photofinish largest-batch MODEL")
+
+
 @dataclass(frozen=True)
 class Work:
     """What contenders are built from and fed with, as files: a graph, its weights, `count` batches."""
@@ -96,8 +103,11 @@ class Work:
         work.graph.write_text(json.dumps(graph.to_json()))
         state = initial_state(graph, seed) if weights is None else weights
         np.savez(work.state, **state)  # type: ignore[arg-type]
-        batches = {f"{i}/{name}": values for i in range(count)
-                   for name, values in draw_batch(graph, batch, seed + i).items()}
+        try:
+            batches = {f"{i}/{name}": values for i in range(count)
+                       for name, values in draw_batch(graph, batch, seed + i).items()}
+        except MemoryError as error:
+            raise too_large(batch) from error
         np.savez(work.batches, **batches)  # type: ignore[arg-type]
         return work
 
@@ -132,9 +142,14 @@ class Course:
     headway: Headway | None = None  # of the proof that now runs
 
     def __post_init__(self) -> None:
-        self.rooms = pack(self.folder / "worker")
         self.watchdog = Watchdog()
-        self.work = Work.write(self.folder, self.graph, self.case.batch, self.seed, self.weights)
+        self.watchdog.clear(self.folder)  # first of all: what is drawn into it may be large, and take its time
+        try:
+            self.rooms = pack(self.folder / "worker")
+            self.work = Work.write(self.folder, self.graph, self.case.batch, self.seed, self.weights)
+        except BaseException:
+            self.watchdog.close()
+            raise
         self.batches_file = self.work.batches
 
     @property
@@ -237,7 +252,8 @@ class Course:
         options.pop("allocator", None)  # which is its process's
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
         source = options.get("build", "").partition(":")[0]
-        names = translated(self.graph, models.find(case.model).names.get(source, ())) if source else {}
+        known = models.find(case.model).names.get(source, ()) if source else ()
+        names = translated(self.graph, known) if lasting(known) else {}
         setup = {"mode": of.mode, "options": options, "device": case.device, "threads": threads,
                  "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
         driver = {"driver": entry.driver} if entry.driver else {}

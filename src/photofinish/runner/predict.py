@@ -11,7 +11,15 @@ from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import Course
 from photofinish.runner.entry import Entry
 from photofinish.runner.process import Worker, WorkerFailed
-from photofinish.values import Progress
+from photofinish.values import Progress, unnamed
+
+
+def _cannot_take(differences: list[list[str]]) -> str:
+    """Why another package's model has no use for the user's weights: the first thing that does not fit."""
+    what, ours, theirs = differences[0]
+    if unnamed(differences):
+        return "cannot be given your weights: no map of names says which of its arrays are the graph's"
+    return f"cannot be given your weights: {what} is {ours} in the graph, {theirs} in it"
 
 
 class Prediction:
@@ -49,7 +57,7 @@ class Prediction:
         course.load(worker, entry)
         built = worker.ask("build", patience.build, **course.build_arguments())
         if built["differences"] and "build" in dict(entry.contender.options):
-            raise WorkerFailed("unsupported", "is another model, which cannot take the weights of the graph")
+            raise WorkerFailed("unsupported", _cannot_take(built["differences"]))
         worker.ask("weights", patience.weights, **dict(course.weights_arguments(), count=0))
 
     def _guess(self, entry: Entry) -> np.ndarray:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from photofinish.environments import where_listed
 from photofinish.errors import UsageError
 from photofinish.measure import system
 from photofinish.runner.answers import complaint, complaint_of_hello
@@ -71,8 +72,12 @@ class WorkerProcess:
         self._oom_kills = _oom_kills()  # of the whole machine, when the request that now runs began
         begin = time.perf_counter()
         with log.open("ab") as sink:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sink,
-                                             env={**environment, MARK: mark}, start_new_session=True, cwd=log.parent)
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sink,
+                    env={**environment, MARK: mark}, start_new_session=True, cwd=log.parent)
+            except OSError as error:  # its interpreter is gone, for one
+                raise WorkerFailed("crash", f"{command[0]} cannot be started: {error.strerror}") from error
         try:
             self.hello = self._receive(timeout)
             self.start_seconds = time.perf_counter() - begin
@@ -107,7 +112,8 @@ class WorkerProcess:
             kind = reply.get("kind")
             said = str(reply.get("message", reply)).removeprefix("Unsupported: ")[:MESSAGE_LIMIT]  # the kind says it
             if kind == WRONG_USE:
-                raise UsageError(said.removeprefix("WrongUse: "))
+                said = said.removeprefix("WrongUse: ")
+                raise UsageError(said, where_listed(said))
             message, _, stack = said.strip().partition("\n")  # of C++, for one
             raise WorkerFailed(kind if kind in KINDS else "protocol", message,
                                "\n".join(filter(None, (stack.strip("\n"), self.log_tail()))))

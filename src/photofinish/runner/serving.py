@@ -74,12 +74,14 @@ class ServeLaunch(LaunchRun):
 
     def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
         """So many queries; of one number, fewer of them are the first ones."""
-        load, moments = _load(self.course), None
+        load, file, coming = _load(self.course), None, 0.0
         if load.rate:
-            moments = self.course.folder / f"arrivals-{self.number}-{number}.npy"
-            np.save(moments, arrivals(load.rate, steps, (self.course.seed, self.number, number)))
-        reply = worker.ask(SERVE, self.course.patience.serve, queries=steps, clients=load.clients or 0,
-                           arrivals=None if moments is None else str(moments))
+            file = self.course.folder / f"arrivals-{self.number}-{number}.npy"
+            moments = arrivals(load.rate, steps, (self.course.seed, self.number, number))
+            np.save(file, moments)
+            coming = float(moments[-1])  # until the last query is there, whoever waits for it is no sluggard
+        reply = worker.ask(SERVE, self.course.patience.serve + coming, queries=steps, clients=load.clients or 0,
+                           arrivals=None if file is None else str(file))
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
                      reply["foreign"], reply["resume"], reply["loss"], group=self.group,
                      service=tuple(reply["service"]), wall=reply["wall"])

@@ -55,13 +55,13 @@ def stand_ins(device: str, entries: Iterable[Entry] = ()) -> list[Witness]:
 def _on_gpu(device: str, entries: Iterable[Entry]) -> Iterator[Witness]:
     if device.partition(":")[0] == GPU:
         found = [each.home for each in entries if each.contender.framework == TORCH.framework]
-        home = found[0] if found else environments.resolve(TORCH)
+        home = found[0] if found else environments.held(TORCH)
         if isinstance(home, environments.Environment):
             yield Witness(TORCH, home, device=device)
 
 
 def _on_cpu() -> Iterator[Witness]:
     for each in (TENSORFLOW, TORCH):
-        home = environments.resolve(each)
+        home = environments.held(each)
         if isinstance(home, environments.Environment):
             yield Witness(each, home)

@@ -4,6 +4,8 @@ SQLite and not DuckDB: it comes with Python, and several processes may write to 
 one). Each record is committed as it arrives, so that a later failure loses nothing.
 """
 
+import errno
+import fcntl
 import json
 import os
 import re
@@ -15,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import finalize
 
 from photofinish.errors import UsageError
@@ -64,12 +66,19 @@ PAUSE = 0.01  # seconds between two tries where SQLite itself does not wait
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (?P<name>\w+) (?P<columns>[^;]*)")
 DEFAULT_STORE = Path(".photofinish")  # in the current folder
 _ELSEWHERE = "choose another folder with --store FOLDER"
+_HELD = ("another program holds the database (a backup, a browser of databases, an sqlite3 that was left open): end "
+         f"what it does there, or {_ELSEWHERE}")
 
 
 def reading(words: str, folder: Path | str | None = None) -> str:
     """The command that reads a store: `reading("report last", "st2")` is "photofinish report last --store st2"."""
     elsewhere = folder is not None and Path(folder) != DEFAULT_STORE
     return f"photofinish {words}" + (f" --store {shlex.quote(str(folder))}" if elsewhere else "")
+
+
+def remedy(error: Exception, otherwise: str) -> str:
+    """What to do about a database that cannot be used: one that is locked lacks neither room nor permission."""
+    return _HELD if isinstance(error, sqlite3.OperationalError) and "locked" in str(error) else otherwise
 
 
 class Store:
@@ -86,8 +95,10 @@ class Store:
         except (OSError, sqlite3.OperationalError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
             raise UsageError(f"cannot read {self.path}: {why}" if only_read else
-                             f"cannot write results to {self.folder}: {why}", _ELSEWHERE if only_read else
-                             "choose a folder you may write to with --store FOLDER, or free some disk space") from error
+                             f"cannot write results to {self.folder}: {why}",
+                             remedy(error, _ELSEWHERE if only_read else
+                                    "choose a folder you may write to with --store FOLDER, or free some disk space"),
+                             ) from error
         except sqlite3.DatabaseError as error:
             raise UsageError(f"{self.path} is no store of photofinish, or a damaged one: {error}",
                              f"move it away, or {_ELSEWHERE}") from error
@@ -263,3 +274,41 @@ class Store:
             connection.execute("INSERT INTO settled VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                                "session = excluded.session, reason = excluded.reason "
                                "WHERE excluded.session != '' OR settled.session = ''", (key, session, reason))
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[bool]:
+        """Whether no other process has the planned race of that key in hand: then this one has, until the body ends."""
+        lock = _Lock(self.folder / f"{key}.lock")
+        try:
+            yield lock.ours
+        finally:
+            lock.release()
+
+
+class _Lock:
+    """A lock that ends with its process, in a file that is there as long as somebody has it. On a file system without
+    locks everybody has it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.ours = path, True
+        while True:
+            self.file: IO[bytes] = path.open("ab")
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                self.ours = error.errno not in (errno.EAGAIN, errno.EACCES)
+                return
+            if self._there():
+                return
+            self.file.close()  # who had it before removed the file meanwhile: it is no lock any more
+
+    def _there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self.file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        if self.ours:
+            self.path.unlink(missing_ok=True)
+        self.file.close()

@@ -5,8 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photofinish.environments import ALL, PIPELINE_TASKS, STRATEGY_TASKS, checked, everybody, frameworks
-from photofinish.errors import UsageError, unknown
+from photofinish.environments import (
+    ALL,
+    PIPELINE_TASKS,
+    STRATEGY_TASKS,
+    check_device,
+    checked,
+    everybody,
+    frameworks,
+)
+from photofinish.errors import UsageError
 from photofinish.files import datasets
 from photofinish.study.checks import text
 from photofinish.values import WHOLE, Contender
@@ -19,8 +27,7 @@ def devices() -> list[str]:
 
 
 def device_of(value: Any) -> str:
-    if text(value).partition(":")[0] not in devices():
-        raise unknown("device", value, devices())
+    check_device(text(value))
     return str(value)
 
 

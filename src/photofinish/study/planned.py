@@ -10,7 +10,8 @@ from photofinish.study import names
 from photofinish.values import Link, Result
 
 OUT_OF_MEMORY = "out of memory"
-ABSENT = (("day", None), ("link", None), ("profile", False))  # what races were known by before there was such a thing
+ABSENT = (("day", None), ("link", None), ("profile", False),  # what races were known by before there was such a thing
+          ("environments", ()))
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class PlannedRace:
     `day` counts the days on which one race is run anew, None where it is run once. `published` is
     seconds(b) / seconds(a) of the pair that the group's published figure compares, or "out of memory", or None;
     `elsewhere` is that of the model at another size, where there is one. Paths of models begin at `folder`, where the
-    file lies."""
+    file lies. `environments` are those of the user's own ("torch=/path/to/python") where they make it another race, as
+    among versions."""
 
     group: str
     model: str
@@ -52,6 +54,7 @@ class PlannedRace:
     day: int | None = None
     link: Link | None = None
     profile: bool = False
+    environments: tuple[str, ...] = ()
     skip: str = field(default="", compare=False)
     excepted: bool = field(default=False, compare=False)
     published: float | str | None = field(default=None, compare=False)

@@ -1,7 +1,7 @@
 """From the tables of a study file to a study; what is wrong in them is told with its line."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache, partial
 from typing import Any
@@ -46,6 +46,7 @@ AXES = {"models": several(text), "inputs": several(shape_of), "batches": several
         "devices": several(names.device_of), "regimes": several(REGIME), "links": several(link_of), "days": count}
 GROUP = {"name": text, "tasks": several(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
+SEVERAL = {"device": "devices", "regime": "regimes", "link": "links"}  # what is said once, or as a list of several
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": names.device_of,
                              "regime": REGIME, "reason": text}
 PUBLISHED = {"source": text, "a": text, "b": text}
@@ -77,11 +78,12 @@ class Reading:
         told = {key: common.pop(key, "") for key in ("title", "question", "source")}
         races: list[PlannedRace] = []
         published: dict[str, Published] = {}
+        taken: set[tuple[str, str]] = set()
         for number, table in enumerate(groups):
             where = ("races", number)
             group = self._table(table, where)
             merged = {**common, **self._values(group, where, GROUP, ("except", "published"))}
-            merged.setdefault("name", f"races {number + 1}")
+            merged["name"] = self._name(group, where, f"races {number + 1}", ("", *scales), taken)
             if "published" in group:
                 printed = self._table(group["published"], (*where, "published"))
                 inside = (*where, "published")
@@ -91,6 +93,19 @@ class Reading:
             races += self._grid(group, where, merged)
         return Study(self.source.path.stem, **told, scale=self.scale, races=tuple(races), published=published,
                      accuracy=self._accuracy(head), scales=tuple(scales))
+
+    def _name(self, group: dict[str, Any], where: Where, default: str, scales: Sequence[str],
+              taken: set[tuple[str, str]]) -> str:
+        """What the group is called at the scale asked for; adds (scale, name) to those that are `taken`. Raises
+        Malformed for one that is: figures that were published are found by it."""
+        own = {each: (group.get("name", default), where) for each in scales}
+        own |= {place[-1]: (other["name"], place) for place, other in self._scales(group, where) if "name" in other}
+        for scale, (name, place) in own.items():
+            if (scale, name) in taken:
+                raise Malformed(self.source, place, "name", f"another group is called {name!r}",
+                                'give each a name of its own: name = "..."')
+            taken.add((scale, name))
+        return str(own[self.scale][0])
 
     def _accuracy(self, head: dict[str, Any]) -> Accuracy | None:
         if "accuracy" not in head:
@@ -114,12 +129,23 @@ class Reading:
         """What the table says, and over that what it says for the scale."""
         allowed = tuple(readers) + more + (("scale",) if by_scale else ())
         self.source.only(table, where, allowed)
+        self._once(table, where)
         found = {key: self.source.value(table, where, key, reader) for key, reader in readers.items() if key in table}
         for inside, other in self._scales(table, where) if by_scale else ():
             self.source.only(other, inside, tuple(readers))
+            self._once(other, inside)
             told = {key: self.source.value(other, inside, key, readers[key]) for key in other}
-            found.update(told if inside[-1] == self.scale else {})
+            if inside[-1] == self.scale:
+                replaced = {SEVERAL.get(key) for key in told}
+                found = {**{key: value for key, value in found.items() if key not in replaced}, **told}
         return found
+
+    def _once(self, table: dict[str, Any], where: Where) -> None:
+        """Raises Malformed for what a table says once and as a list as well: one of the two would do nothing."""
+        for key, plural in SEVERAL.items():
+            if key in table and plural in table:
+                raise Malformed(self.source, where, key, f"stands beside {plural}, which say it for every race",
+                                f"leave one of the two out: {key} or {plural}")
 
     def _scales(self, table: dict[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:
         """What the table says for each scale, whichever is asked for, and where."""

@@ -9,7 +9,7 @@ from photofinish.values.link import Link
 from photofinish.values.parts import Part
 from photofinish.values.profile import Event, Profile, ProfiledStep
 from photofinish.values.progress import Progress
-from photofinish.values.proof import Certificate, Check, Finding
+from photofinish.values.proof import Certificate, Check, Finding, unnamed
 from photofinish.values.race import Metering, Race, Skip, Straggler
 from photofinish.values.records import (
     Block,
@@ -43,5 +43,5 @@ __all__ = [
     "Consumption", "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch",
     "Link", "Load", "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race",
     "Resize", "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit",
-    "Trace", "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json",
+    "Trace", "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json", "unnamed",
 ]

@@ -1,7 +1,9 @@
 """What shows that contenders compute the same, and what they really ran with."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Tuple
+from typing import Dict, Sequence, Tuple
+
+UNNAMED = "no map names it"  # what a twin (frameworks' shipped.py) says of an array that it cannot be given
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,11 @@ class Check:
     allowed: float
     passed: bool
     worst: str = ""
+
+
+def unnamed(differences: Sequence[Sequence[str]]) -> bool:
+    """True where the first of them is that no map says what the twin calls an array of the graph."""
+    return bool(differences) and differences[0][2] == UNNAMED
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,13 @@ class Certificate:
     slices: int = 1
     of_slices: Tuple[str, ...] = ()
     gradients: str = ""
+
+    @property
+    def unknown(self) -> bool:
+        """True of another package's model that could not be given the graph's weights, as no map names its arrays, and
+        that has as many parameters: whether it computes the same is not known."""
+        return unnamed(self.differences) and all(ours == theirs for what, ours, theirs in self.differences
+                                                 if what == "parameters")
 
 
 @dataclass(frozen=True)
