@@ -1,6 +1,5 @@
 """Whether contenders that trained from the same weights over the same batches learned the same."""
 
-import math
 from dataclasses import replace
 from itertools import combinations
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from photofinish.stats import student
 from photofinish.stats.curves import curves
-from photofinish.stats.verdict import ALPHA, Decision, decide_by
+from photofinish.stats.verdict import ALPHA, Decision, decide_within
 from photofinish.values import Agreement, Race
 
 WORDS = {"FASTER": "HIGHER", "SLOWER": "LOWER"}
@@ -32,18 +31,9 @@ def agreements(race: Race) -> tuple[Agreement, ...]:
     differences = {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
                    for a, b in combinations(final, 2)}
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}
-    summaries = [_summary(values, training.validation) for values in judged.values()]
-    decisions = dict(zip(judged, decide_by(summaries, training.tolerance)))
+    decisions = dict(zip(judged, decide_within(list(judged.values()), training.tolerance)))
     return tuple(_with_guesses(_agreement(pair, values, decisions.get(pair), training.tolerance), race)
                  for pair, values in differences.items() if len(values))
-
-
-def _summary(values: np.ndarray, samples: int) -> tuple[float, float, float]:
-    """The mean difference of accuracies, its standard error and degrees of freedom. An accuracy is a count of
-    `samples`, so that few trainings may differ by exactly the same: the error is no less than that of rounding."""
-    mean, error = student.mean_and_error(values)
-    rounding = math.sqrt(2 / 12 / len(values)) / samples
-    return mean, max(error, rounding), len(values) - 1
 
 
 def _agreement(pair: tuple[str, str], values: np.ndarray, decision: Decision | None, tolerance: float) -> Agreement:
