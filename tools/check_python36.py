@@ -16,8 +16,8 @@ from pathlib import Path
 from check_frameworks import packages_of
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "photofinish"
-ROOMS = ("layers", "graph", "optimizers", "vocabulary", "models", "weights", "data", "values", "metrics",
-         "frameworks", "measure", "worker")
+ROOMS = ("likeness", "layers", "graph", "optimizers", "arguments", "vocabulary", "models", "weights", "data", "values",
+         "metrics", "frameworks", "measure", "worker")
 NEWER_MODULES = {"__future__", "asyncio.runners", "contextvars", "graphlib", "importlib.metadata",
                  "importlib.resources", "tomllib", "zoneinfo"}
 NEWER_TYPES = {"Annotated", "Concatenate", "Final", "ForwardRef", "Literal", "Never", "OrderedDict", "ParamSpec",

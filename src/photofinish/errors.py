@@ -1,12 +1,12 @@
 """Wrong use, told once and clearly: what is wrong, the nearest thing that is right, and what to do."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from photofinish.likeness import nearest
+
 FEW = 12  # names that are all told beside the nearest
-ALIKE, BESIDE_BEST = 0.6, 0.1  # the least likeness (0 to 1) of a name that may be meant, and how far below the best
 
 
 class UsageError(Exception):
@@ -39,18 +39,11 @@ def at_home(path: Path | str, hint: str = "") -> Path:
                          hint or "write the path without ~") from error
 
 
-def _nearest(given: str, names: list[str]) -> list[str]:
-    """The one or two of `names` that may be meant by `given`: a second only if it is about as like as the first."""
-    near = difflib.get_close_matches(given, names, n=2, cutoff=ALIKE)
-    likeness = [difflib.SequenceMatcher(a=name, b=given).ratio() for name in near]
-    return [name for name, found in zip(near, likeness) if found >= likeness[0] - BESIDE_BEST]
-
-
 def unknown(what: str, given: str, valid: Iterable[str], hint: str = "", meant: Sequence[str] = ()) -> UsageError:
     """The error for a name that is none of `valid`: "no task is called 'trian'; did you mean train? choose from: ..."
     (all of them beside the nearest only where they are few). `meant` are those that others call so."""
     names = list(valid)
-    near = [each for each in meant if each in names] or _nearest(given, names)
+    near = [each for each in meant if each in names] or nearest(given, names)
     told = [f"did you mean {' or '.join(near)}?"] if near else []
     if names and (not near or len(near) < len(names) <= FEW):
         told.append(f"choose from: {', '.join(names)}")

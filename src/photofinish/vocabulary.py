@@ -9,13 +9,11 @@
 `name=` gives a layer a name of its own; without it layers are numbered within their scope.
 """
 
-import difflib
-import functools
-import inspect
-from typing import Any, Callable, Dict, Iterable, Optional, Tuple, TypeVar, Union
+from typing import Any, Dict, Optional, Tuple
 
 from photofinish import layers
-from photofinish.graph import Graph, ModelError, Tensor, apply, block, scope, training_only
+from photofinish.arguments import Padding, Pair, checked
+from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
 
 __all__ = [
     "ModelError", "adaptive_average_pool", "additive_attention", "attention", "average_pool", "batch_norm", "block",
@@ -25,97 +23,6 @@ __all__ = [
     "pairwise_dots", "relu", "relu6", "rows_to_sequence", "scale", "scan", "scope", "select", "sequence_conv",
     "sigmoid", "sinusoidal_positions", "slice_axis", "stack", "stochastic_depth", "swish", "tanh", "training_only",
 ]
-
-Pair = Union[int, Tuple[int, int]]
-Padding = Union[None, int, Tuple[int, int], Tuple[int, int, int, int]]
-Word = TypeVar("Word", bound=Callable[..., Any])
-
-
-class ArgumentError(ModelError):
-    """An argument that a word, or a declaration, does not take: names it, and what it takes."""
-
-
-def nearest(given: Any, choices: Iterable[str]) -> str:
-    """What may be meant by `given`, and all there is: "did you mean stride? choose from: kernel, stride"."""
-    names = list(choices)
-    near = difflib.get_close_matches(str(given), names, n=1)
-    return ("did you mean {}? ".format(near[0]) if near else "") + "choose from: {}".format(", ".join(names))
-
-
-def whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def positive(value: Any) -> bool:
-    return whole(value) and value > 0
-
-
-def number(value: Any) -> bool:
-    """An int or a float, but no NaN."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
-
-def _several(value: Any, counts: Tuple[int, ...], fits: Callable[[Any], bool]) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) in counts and all(fits(each) for each in value)
-
-
-_PAIR = ("a whole number above 0, or two (down, across)",
-         lambda value: positive(value) or _several(value, (2,), positive))
-_TENSOR = ("a tensor", lambda value: isinstance(value, Tensor))
-
-# What an argument takes, and what tells whether a value is one: by its annotation, or where that says too little its
-# name. None is taken where it is the default.
-_OF_TYPE: Dict[Any, Tuple[str, Callable[[Any], bool]]] = {
-    Tensor: _TENSOR,
-    Optional[Tensor]: _TENSOR,
-    int: ("a whole number above 0", positive),
-    float: ("a number", number),
-    bool: ("True or False", lambda value: isinstance(value, int) and value in (0, 1)),
-    str: ("a text", lambda value: isinstance(value, str)),
-    Pair: _PAIR,
-    Optional[Pair]: _PAIR,
-    Padding: ("a whole number, two (down, across) or four (top, left, bottom, right)",
-              lambda value: whole(value) or _several(value, (2, 4), whole)),
-    Optional[Tuple[int, int]]: ("two whole numbers (before, after)", lambda value: _several(value, (2,), whole)),
-}
-_OF_NAME: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
-    "approximate": ('"none" or "tanh"', lambda value: value in ("none", "tanh")),
-    "body": ("a Graph of (carry, x) -> (carry, y)", lambda value: isinstance(value, Graph)),
-    "index": ("a whole number", whole),
-    "rate": ("a number from 0 to less than 1", lambda value: number(value) and 0 <= value < 1),
-    "running_variance": ('"sample" or "population"', lambda value: value in ("sample", "population")),
-    "start": ("a whole number", whole),
-    "stop": ("a whole number", whole),
-}
-
-
-def checked(function: Word) -> Word:
-    """Decorator of every word: raises ArgumentError for arguments that it does not take."""
-    signature = inspect.signature(function)
-    arguments = signature.parameters
-    told = ", ".join(str(each.replace(annotation=each.empty)) for each in arguments.values())
-
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        for name in options:
-            if name not in arguments:
-                raise ArgumentError("{} has no argument {!r}: {}".format(
-                    function.__name__, name, nearest(name, arguments)))
-        try:
-            given = signature.bind(*args, **options).arguments
-        except TypeError as error:
-            raise ArgumentError("{}: {}; write {}({})".format(
-                function.__name__, error, function.__name__, told)) from error
-        for name, value in given.items():
-            argument = arguments[name]
-            expected, fits = _OF_NAME.get(name) or _OF_TYPE[argument.annotation]
-            for each in value if argument.kind is argument.VAR_POSITIONAL else (value,):
-                if not fits(each) and (each is not None or argument.default is not None):
-                    raise ArgumentError("{} takes {} as {}, not {!r}".format(
-                        function.__name__, expected, name, each))
-        return function(*args, **options)
-    return call  # type: ignore[return-value]
-
 
 def _pair(value: Pair) -> Tuple[int, int]:
     return (value, value) if isinstance(value, int) else (value[0], value[1])

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from photofinish.arguments import ArgumentError
 from photofinish.cli import run
 from photofinish.files import names
 from photofinish.graph import ModelError, record
 from photofinish.layers import Spec
 from photofinish.models import Model, Preparation, checks, find, image, timm_inception, words
 from photofinish.optimizers import SGD
-from photofinish.vocabulary import ArgumentError, conv, dropout, gelu, global_average_pool, linear, relu, select
+from photofinish.vocabulary import conv, dropout, gelu, global_average_pool, linear, relu, select
 
 HEAD = """from photofinish import layers
 from photofinish.models import Preparation, image, model, words

@@ -1,7 +1,8 @@
 """What lies beside a file or folder that is not there, and may have been meant."""
 
-import difflib
 from pathlib import Path
+
+from photofinish.likeness import nearest
 
 
 def beside(path: Path, folder: bool = False) -> str:
@@ -10,5 +11,5 @@ def beside(path: Path, folder: bool = False) -> str:
     if not path.parent.is_dir():
         return f"nor is there a folder {path.parent}"
     names = [each.name for each in path.parent.iterdir() if each.is_dir() == folder]
-    near = difflib.get_close_matches(path.name, names, n=1)
+    near = nearest(path.name, names, most=1)
     return f"did you mean {path.with_name(near[0])}?" if near else f"name a {what} that is there"

@@ -4,7 +4,6 @@ A file is read as each library that the model has a name map of would have writt
 explains most of its arrays holds. Layouts (Keras' kernels, say) follow from the layers.
 """
 
-import difflib
 import hashlib
 import importlib
 import re
@@ -23,12 +22,12 @@ from photofinish.frameworks._keras import weights as keras_weights
 from photofinish.frameworks._torch import weights as torch_weights
 from photofinish.graph import Graph
 from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Parameter, Recurrent, Scan
+from photofinish.likeness import nearest
 from photofinish.models import Model, Names, all_models
 from photofinish.weights import Arrays
 
 OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
 FLOATS = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}  # as safetensors calls them
-ALIKE = 0.5  # how like a name must be to be called the nearest
 FITS = 0.5  # the least share of the file's arrays, or the graph's if they are fewer, that a reading must explain
 
 
@@ -343,7 +342,7 @@ def _resize(name: str, array: np.ndarray, wanted: Wanted, model: Model, declared
 
 
 def _nearest(name: str, others: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, others, n=1, cutoff=ALIKE)
+    near = nearest(name, others, most=1)
     return f"the nearest name is {near[0]}" if near else ""
 
 

@@ -4,7 +4,6 @@ Each file starts with a header readable without importing (PEP 723: Python range
 devices, options) and holds one class named `Contestant`. Framework files never import each other.
 """
 
-import difflib
 import importlib
 import importlib.util
 import pkgutil
@@ -18,6 +17,7 @@ import numpy as np
 
 from photofinish.graph import Graph
 from photofinish.layers import layer_fields
+from photofinish.likeness import nearest
 from photofinish.optimizers import Optimizer
 from photofinish.values import TracedStep
 
@@ -218,7 +218,7 @@ def load(name: str, driver: str = "") -> Type[Contestant]:
 def among(name: str, known: List[str], package: str) -> None:
     """Raises WrongUse, naming the nearest, if that package has no model of that name."""
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+        near = nearest(name, known)
         raise WrongUse("{} has no model {}{}".format(
             package, name, "; did you mean {}?".format(" or ".join(near)) if near else ""))
 

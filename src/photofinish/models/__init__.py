@@ -5,7 +5,6 @@ code names it. What else one of the zoo needs (its counts in the tests, its proo
 told in docs/architecture.md, "Where to add".
 """
 
-import difflib
 import functools
 import importlib
 import importlib.util
@@ -17,11 +16,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from photofinish.arguments import ArgumentError, checked
 from photofinish.graph import Graph, ModelError, Tensor, loss, record
 from photofinish.layers import BinaryCrossEntropy, Layer, Shape, SoftmaxCrossEntropy, Spec
+from photofinish.likeness import nearest
 from photofinish.models import checks
 from photofinish.optimizers import SGD, Optimizer
-from photofinish.vocabulary import ArgumentError, checked
 
 CROSS_ENTROPY = SoftmaxCrossEntropy()
 Names = Tuple[Tuple[str, str], ...]  # how one source names the layers of a model: files/names.py reads it
@@ -216,7 +216,7 @@ def find(name: str) -> Model:
         return _from_file(name)
     models = all_models()
     if name not in models:
-        near = difflib.get_close_matches(name, models, n=3, cutoff=0.4)
+        near = nearest(name, models)
         hint = "did you mean {}?".format(" or ".join(near)) if near else "see: photofinish list models"
         if Path(name).exists() or ":" in name:
             hint = "a model of your own is ./FILE.py:FUNCTION"

@@ -7,9 +7,9 @@ import inspect
 import re
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
+from photofinish.arguments import ArgumentError, meant, number, positive, whole
 from photofinish.layers import BinaryCrossEntropy, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import OPTIMIZERS
-from photofinish.vocabulary import ArgumentError, nearest, number, positive, whole
 
 SOURCES = ("torchvision", "timm", "transformers", "keras.applications")  # whose names of layers can be read
 DTYPES = ("float32", "int32", "int64", "bool")
@@ -59,7 +59,7 @@ def facts(given: Dict[str, Any], known: Sequence[str]) -> None:
     """The keywords of a declaration are `known`."""
     for name in given:
         if name not in known:
-            raise ArgumentError("@model has no argument {!r}: {}".format(name, nearest(name, known)))
+            raise ArgumentError("@model has no argument {!r}: {}".format(name, meant(name, known)))
 
 
 def model(entry: Any, preparation: type) -> None:
@@ -92,7 +92,7 @@ def preparation(given: Any) -> None:
     for field, choices in (("channels", CHANNELS), ("resample", RESAMPLING)):
         value = getattr(given, field)
         if value not in choices:
-            raise ArgumentError("{}={!r}: {}".format(field, value, nearest(value, choices)))
+            raise ArgumentError("{}={!r}: {}".format(field, value, meant(value, choices)))
     if not number(given.crop) or not 0 < given.crop <= 1:
         raise ArgumentError("crop={!r}: it takes a share of the picture's side, above 0 and up to 1".format(given.crop))
     if not whole(given.border) or given.border < 0:
@@ -123,7 +123,7 @@ def _inputs(label: str, inputs: Any) -> None:
     for name, spec in pairs:
         if spec.dtype not in DTYPES:
             raise ArgumentError("{}: {} is of type {!r}: {}".format(
-                label, name, spec.dtype, nearest(spec.dtype, DTYPES)))
+                label, name, spec.dtype, meant(spec.dtype, DTYPES)))
         if not all(map(positive, spec.shape)):
             raise ArgumentError("{}: {} has the sizes {}, which are whole numbers".format(label, name, spec.shape))
 
@@ -141,7 +141,7 @@ def _called(entry: Any, label: str, arguments: Dict[str, Any], inputs: Any) -> N
         for name in arguments:
             if name not in takes:
                 raise ArgumentError("{}: {} has no argument {!r}{}".format(
-                    label, function, name, ": " + nearest(name, free) if free else ""))
+                    label, function, name, ": " + meant(name, free) if free else ""))
         if entry.classes is not None and "classes" not in takes:
             raise ArgumentError("classes={}: {} has no argument `classes`: give it one, or write classes=None".format(
                 entry.classes, function))
@@ -161,7 +161,7 @@ def names(given: Any) -> None:
                             "{{\"torchvision\": ((\"linear1\", \"fc\"),)}}".format(given))
     for source, pairs in given.items():
         if source not in SOURCES:
-            raise ArgumentError("names: no source is called {!r}: {}".format(source, nearest(source, SOURCES)))
+            raise ArgumentError("names: no source is called {!r}: {}".format(source, meant(source, SOURCES)))
         label = "names[\"{}\"]".format(source)
         if not isinstance(pairs, (tuple, list)):
             raise ArgumentError("{}={!r}: it takes pairs: ((\"linear1\", \"fc\"),)".format(label, pairs))

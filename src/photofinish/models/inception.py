@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from photofinish import models
+from photofinish.arguments import Pair
 from photofinish.graph import Tensor, loss
 from photofinish.layers import Spec
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import (
-    Pair,
     average_pool,
     batch_norm,
     block,

@@ -18,8 +18,8 @@ from photofinish.graph import Graph
 from photofinish.layers import Scan
 
 PACKAGE = Path(__file__).resolve().parent.parent
-TRAVELLERS = ("layers", "graph.py", "vocabulary.py", "models", "weights.py", "data", "optimizers.py", "values",
-              "metrics.py", "frameworks", "measure", "worker.py")
+TRAVELLERS = ("likeness.py", "layers", "graph.py", "arguments.py", "vocabulary.py", "models", "weights.py", "data",
+              "optimizers.py", "values", "metrics.py", "frameworks", "measure", "worker.py")
 JAVASCRIPT = "node"  # the worker of frameworks in JavaScript
 SOURCES = (".py", ".mjs", ".json")
 DRIVERS = ("graph.py", "weights.py", "optimizers.py", "data/synthetic.py", "layers/base.py", "measure/proof.py",
