@@ -22,9 +22,6 @@ from photofinish.models import Names
 PYTORCH = ("torchvision", "timm", "transformers")
 KERAS = ("keras.applications",)
 
-# What Keras calls layers that were given no name. It numbers them through all that a process makes: conv2d, conv2d_1.
-NUMBERED = ("conv2d", "batch_normalization")
-
 _CHOICE = re.compile(r"\(([^()|]*(?:\|[^()|]*)+)\)")
 _TOKEN = re.compile(r"(\{\w+\}|\*)")
 _NUMBER = re.compile(r"\{(\w+|#)([+-]\d+)?\}")
@@ -49,12 +46,6 @@ def translated(graph: Graph, names: Names) -> dict[str, str]:
             if match:
                 found[each] = _named(name, {**match.groupdict(), "#": str(alike.index(scope) + 1)})
     return found
-
-
-def lasting(names: Names) -> bool:
-    """False where the source numbers layers itself: of a model that is built again, as a twin is for its proof, the
-    numbers are others."""
-    return not any(re.sub(r"_\d+$", "", name) in NUMBERED for _, name in _expanded(names))
 
 
 def left_over(names: Names, array: str) -> bool:

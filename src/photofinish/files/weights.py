@@ -6,7 +6,6 @@ explains most of its arrays holds. Layouts (Keras' kernels, say) follow from the
 
 import hashlib
 import importlib
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from photofinish.errors import UsageError
-from photofinish.files.names import KERAS, NUMBERED, left_over, translated
+from photofinish.files.names import KERAS, left_over, translated
 from photofinish.files.nearest import beside
+from photofinish.frameworks._keras import numbered
 from photofinish.frameworks._keras import weights as keras_weights
 from photofinish.frameworks._torch import weights as torch_weights
 from photofinish.graph import Graph
@@ -227,15 +227,10 @@ def _keras_reading(graph: Graph, names: dict[str, str], found: Mapping[str, np.n
 
 
 def _renumbered(found: Collection[str], leaves: Collection[str]) -> dict[str, str]:
-    """What the layers of a file that Keras numbers are called where a model is the first of its process."""
+    """What the layers of a file that Keras numbers are called where a model is the first of its process; none if the
+    map has no such layers."""
     parts = {part for path in found for part in path.partition(":")[0].split("/")[:-1]}
-    moved = {}
-    for word in (each for each in NUMBERED if each in leaves):
-        numbers = {int(match.group(1) or 0): match.group() for match in
-                   (re.fullmatch(re.escape(word) + r"(?:_(\d+))?", part) for part in parts) if match}
-        for place, number in enumerate(sorted(numbers)):
-            moved[numbers[number]] = f"{word}_{place}" if place else word
-    return moved
+    return numbered.as_first(parts) if set(leaves) & set(numbered.WORDS) else {}
 
 
 def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from photofinish import models
 from photofinish.data import draw_batch
 from photofinish.environments import GIVEN, start, switches
 from photofinish.errors import UsageError
-from photofinish.files.names import lasting, translated
+from photofinish.files.names import translated
 from photofinish.graph import Graph
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
@@ -253,7 +253,7 @@ class Course:
         planted = {key: options.pop(key) for key in sabotage.OPTIONS if key in options}
         source = options.get("build", "").partition(":")[0]
         known = models.find(case.model).names.get(source, ()) if source else ()
-        names = translated(self.graph, known) if lasting(known) else {}
+        names = translated(self.graph, known)
         setup = {"mode": of.mode, "options": options, "device": case.device, "threads": threads,
                  "precision": case.precision, "regime": case.regime, "seed": self.seed, "names": names}
         driver = {"driver": entry.driver} if entry.driver else {}

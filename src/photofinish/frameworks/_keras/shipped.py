@@ -14,6 +14,7 @@ import numpy as np
 from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, among, counted, differences, drop_rates
 from photofinish.frameworks._common.channels_last import Layout, native_shape
 from photofinish.frameworks._common.text import call
+from photofinish.frameworks._keras import numbered
 from photofinish.frameworks._keras.weights import Place, places
 from photofinish.graph import Graph
 
@@ -62,7 +63,7 @@ class Shipped:
             for layer in drawing:
                 layer.rate = 0.0
             drawn.clear()
-        found = places(graph, model, self.names)
+        found = places(graph, model, self._called(model))
         why = _misfit(model, graph, found)
         if why is None and Counter(each for each in asked if each[1]) != drawn:
             why = "dropout", counted(Counter(each for each in asked if each[1])), counted(drawn)
@@ -76,6 +77,12 @@ class Shipped:
                      for each in model.variables if each.dtype.startswith("float")}
             self.weights = {name: place.variable.numpy() for name, place in found.items()}
         return found
+
+    def _called(self, model: Any) -> Dict[str, str]:
+        """What this model calls the layers of the graph: those that Keras numbers, by their places among them."""
+        first = numbered.as_first(layer.name for layer in model.layers)
+        here = {name: own for own, name in first.items()}
+        return {layer: here.get(name, name) for layer, name in self.names.items()}
 
     def _is_probe(self, graph: Graph) -> bool:
         return bool(self.names) and not any(node.name in self.names for node in graph.nodes)

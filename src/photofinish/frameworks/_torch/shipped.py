@@ -31,6 +31,7 @@ SPOKEN: Dict[str, Tuple[str, Dict[str, Any]]] = {  # a name of a model: its clas
                                  "intermediate_size": 4096}),
     "gpt2": ("GPT2LMHeadModel", {}),
 }
+HEADED = {"googlenet": 3, "inception_v3": 2}  # torchvision's, and how many losses train them
 CHANGED: Dict[str, Any] = {  # of a configuration of transformers, where it has it
     "attention_probs_dropout_prob": 0.0,  # the graph's attention drops no probabilities
     "attn_pdrop": 0.0,
@@ -61,17 +62,22 @@ def _declare() -> None:
     module.declared = library  # they are gone with it
 
 
-def _torchvision(package: Any, name: str, classes: int) -> Any:
+def _torchvision(package: Any, name: str, graph: Graph) -> Any:
     among(name, package.models.list_models(), "torchvision")
-    return package.models.get_model(name, weights=None, num_classes=classes)
+    return package.models.get_model(name, weights=None, num_classes=_classes(graph), **_heads(name, graph))
 
 
-def _timm(package: Any, name: str, classes: int) -> Any:
+def _heads(name: str, graph: Graph) -> Dict[str, bool]:
+    """Whether torchvision's model keeps the heads that help it train: only beside a graph that has them, too."""
+    return {"aux_logits": len(graph.losses) == HEADED[name]} if name in HEADED else {}
+
+
+def _timm(package: Any, name: str, graph: Graph) -> Any:
     among(name, package.list_models(), "timm")
-    return package.create_model(name, pretrained=False, num_classes=classes)
+    return package.create_model(name, pretrained=False, num_classes=_classes(graph))
 
 
-def _transformers(package: Any, name: str, classes: int) -> Any:
+def _transformers(package: Any, name: str, graph: Graph) -> Any:
     """A class of transformers by its name, with the defaults of its configuration, or one of SPOKEN."""
     kind, changes = SPOKEN.get(name, (name, {}))
     cls: Any = getattr(package, kind, None)
@@ -84,11 +90,11 @@ def _transformers(package: Any, name: str, classes: int) -> Any:
         if hasattr(config, attribute):
             setattr(config, attribute, value)
     if kind.endswith("Classification"):
-        config.num_labels = classes
+        config.num_labels = _classes(graph)
     return cls(config)
 
 
-SOURCES: Dict[str, Callable[[Any, str, int], Any]] = {"torchvision": _torchvision, "timm": _timm,
+SOURCES: Dict[str, Callable[[Any, str, Graph], Any]] = {"torchvision": _torchvision, "timm": _timm,
                                                      "transformers": _transformers}
 
 
@@ -103,6 +109,7 @@ class Shipped:
         self.names = names
         self.differences: Differences = []
         self.weights: Arrays = {}  # its own, where it cannot take the graph's
+        self.changed: Dict[str, Any] = CHANGED if self.source == "transformers" else {}  # of what the package builds
         self.drawing: List[Tuple[str, float, Any]] = []  # kind, rate and copy of its modules that draw
         try:
             self.package = _package(self.source)
@@ -111,14 +118,16 @@ class Shipped:
 
     def facts(self) -> Dict[str, str]:
         facts = {"build": "{}:{}".format(self.source, self.name), "build_version": self.package.__version__}
-        return dict(facts, changed=str(CHANGED)) if self.source == "transformers" else facts
+        return dict(facts, changed=str(self.changed)) if self.changed else facts
 
     def replace(self, ours: Any, graph: Graph) -> Tuple[Any, Dict[str, Place]]:
         """The model that stands in the place of ours, and where it keeps its arrays."""
         if self.names and not any(node.name in self.names for node in graph.nodes):
             return self._drawn(ours), places(graph)
-        model = SOURCES[self.source](self.package, self.name, _classes(graph))
+        model = SOURCES[self.source](self.package, self.name, graph)
         prefix = ""
+        if self.source == "torchvision":
+            self.changed = {key: value for key, value in _heads(self.name, graph).items() if not value}
         if self.source == "transformers":
             model, prefix = _called(model, graph), "model."
         passed, macs = _tried(model, graph)
