@@ -380,8 +380,10 @@ def test_what_is_left_out_of_the_data_is_told(command: Command, tmp_path: Path) 
     shown = command(*asked, "-q")
     assert shown.code == 0 and "on 1 images" in shown.out
     assert all(each in " ".join(shown.out.split()) for each in sentences)
-    machine = command(*asked, "--json")  # there it is on standard error
-    jsonschema.validate(json.loads(machine.out), schema("accuracy"))
+    machine = command(*asked, "--json")
+    found = json.loads(machine.out)
+    jsonschema.validate(found, schema("accuracy"))
+    assert all(each.startswith(said) for each, said in zip(found["warnings"], sentences, strict=True))
     assert all(each in machine.err for each in sentences)
 
 

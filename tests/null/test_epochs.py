@@ -1,11 +1,13 @@
 """Epochs through an input pipeline, on the fake framework."""
 
+import itertools
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from photofinish import api
@@ -19,7 +21,7 @@ from photofinish.reports import verdict as verdict_report
 from photofinish.runner import launch as launch_module
 from photofinish.runner.epochs import EpochLaunch
 from photofinish.stats import paired, positions
-from photofinish.values import Epoch, Result
+from photofinish.values import Epoch, Progress, Result
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FAST = "fake:steady[compile=0.5,noise=0.01,step=0.010]"
@@ -37,6 +39,18 @@ def epochs(store: Path, *contenders: str, **options: object) -> Result:
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return epochs(tmp_path_factory.mktemp("store"), FAST, SLOW, certify=True)
+
+
+def test_what_is_left_out_of_a_folder_of_pictures_is_told(tmp_path: Path) -> None:
+    for part, number in itertools.product(("train", "val"), range(4)):
+        (tmp_path / part / str(number)).mkdir(parents=True)
+        for i in range(4):
+            np.save(tmp_path / part / str(number) / f"{i}.npy", np.full((3, 6, 6), number, np.float32))
+    (tmp_path / "val" / "3" / "more.heic").touch()
+    told: list[Progress] = []
+    epochs(tmp_path / "store", FAST, SLOW, data=f"folder:{tmp_path}", epochs=2, launches=1, listener=told.append)
+    (warning,) = (each.text for each in told if each.stage == "warning" and "left out" in each.text)
+    assert warning.startswith("left out in the folders of classes: 1 file, .heic")
 
 
 def test_later_epochs_are_compared_and_the_first_stands_apart(result: Result) -> None:

@@ -161,6 +161,7 @@ def test_what_is_hidden_in_a_folder_is_neither_class_nor_picture(tmp_path: Path)
     source = find(f"folder:{tmp_path}")
     found = source.read(net((1, 8, 8)), Preparation())
     assert source.classes == 2 and found.train.labels.tolist() == found.validation.labels.tolist() == [0, 1]
+    assert source.left_out == ()
 
 
 def test_a_folder_without_classes_is_told(tmp_path: Path) -> None:

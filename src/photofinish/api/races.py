@@ -27,7 +27,7 @@ from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.serving import ServeSession, make_load
 from photofinish.runner.session import Session
 from photofinish.store import DEFAULT_STORE
-from photofinish.values import MAX, SERVE, WHOLE, Link
+from photofinish.values import MAX, SERVE, WHOLE, Link, Progress
 
 
 def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] = "train", *,
@@ -90,6 +90,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     with meet.course(races, graph, chosen, given, room) as course:
         course.resize = resize
         meet.tell_skips()
+        for each in source.left_out if source is not None else ():
+            course.listener(Progress("warning", each))
         session = EpochSession(course, meet.store, races, budget, samples, seeds or launches, energy) \
             if samples is not None else \
             Session(course, meet.store, races, budget, precision, launches, time_all, energy, profile)

@@ -43,7 +43,7 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
     with output.watching(quiet) as listener:
         found = api.accuracy(model, listener=listener, **asked)
     if as_json:
-        told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures)
+        told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures, found.warnings)
         click.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         output.show(sheet(found))

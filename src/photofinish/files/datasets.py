@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,8 @@ _MAGIC = {3: 2051, 1: 2049}  # what an idx file of bytes with so many axes begin
 class Source:
     """A data set that is there but not read yet. `shape` is that of a sample and `classes` how many there are, None
     where that is the model's to say; of what is drawn there are as many as a model tells apart, if it is `fewest` or
-    more. `axes` are those of a sample, "CHW" or "T". `read` takes the model and its preparation of pictures. Raises
-    UsageError."""
+    more. `axes` are those of a sample, "CHW" or "T". `left_out` tells what lies there and is not taken. `read` takes
+    the model and its preparation of pictures. Raises UsageError."""
 
     name: str
     shape: Shape | None
@@ -36,6 +37,7 @@ class Source:
     read: Callable[[Graph, Preparation], DataSet]
     axes: str = "CHW"
     fewest: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def is_text(text: str) -> bool:
@@ -190,7 +192,7 @@ def _folder(folder: Path) -> Source:
     def read(graph: Graph, preparation: Preparation) -> DataSet:
         train, validation = (_pictures(part, classes, graph, preparation) for part in parts)
         return DataSet("folder", train, validation, classes, str(folder))
-    return Source("folder", None, classes, read)
+    return Source("folder", None, classes, read, left_out=tuple(chain.from_iterable(map(images.left_out, parts))))
 
 
 def _pictures(folder: Path, classes: int, graph: Graph, preparation: Preparation) -> Samples:

@@ -105,7 +105,7 @@ def verification(model: str, digest: str, certificates: Sequence[Certificate],
 
 
 def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
-               failures: Sequence[Failure] = ()) -> dict[str, Any]:
+               failures: Sequence[Failure] = (), warnings: Sequence[str] = ()) -> dict[str, Any]:
     """The object of `accuracy`."""
     return _object({
         "model": model,
@@ -114,6 +114,7 @@ def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
         "contenders": [{"name": each.contender, "right": each.right, "top1": estimated(each.top1),
                         "unlike": dict(each.unlike)} for each in found],
         "failures": to_json(tuple(failures)),
+        "warnings": list(warnings),
     })
 
 
