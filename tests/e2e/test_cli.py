@@ -744,6 +744,15 @@ def test_the_live_view_shows_how_far_it_is_the_estimates_and_what_failed() -> No
     assert lines[-2:] == ["! other programs use 40% of this machine", "! c:d: crash: exit code 1"]
 
 
+def test_control_characters_of_mistakes_and_notices_are_shown_and_not_obeyed(command: Command) -> None:
+    run = command("race", "\x1b[31mred\x07.py:net")
+    assert run.code == 2 and "\\x1b[31mred\\x07.py" in run.err and "\x1b" not in run.err
+    lines = io.StringIO()
+    with Watcher(Console(file=lines)) as watcher:
+        watcher(Progress("failure", "c:d: \x1b]0;mine\x07"))
+    assert "c:d: \\x1b]0;mine\\x07" in lines.getvalue()
+
+
 def test_the_clock_goes_on_while_a_request_runs_and_nothing_else_moves() -> None:
     screen = io.StringIO()
     with Watcher(Console(file=screen, force_terminal=True, width=100, color_system=None)) as watcher:

@@ -162,5 +162,6 @@ def explain(error: Exception) -> tuple[str, str] | None:
 
 
 def complain(message: str, hint: str = "", code: int = WRONG_USE) -> int:
-    print(f"photofinish: {message}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+    from photofinish.render.document import printable
+    print(printable(f"photofinish: {message}" + (f"\n  {hint}" if hint else "")), file=sys.stderr)
     return code

@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from photofinish.render.document import printable
 from photofinish.render.quantities import about, duration
 from photofinish.values import Progress
 
@@ -59,6 +60,7 @@ class Watcher:
             self.live.stop()
 
     def __call__(self, progress: Progress) -> None:
+        progress = printable(progress)  # what it tells of a file or a worker may hold what a terminal obeys
         if progress.stage == "waiting":
             self._wait(progress)
             return

@@ -223,22 +223,22 @@ class Document:
     def __post_init__(self) -> None:
         """Names of files and lines of logs come from outside: a terminal would obey what they hold."""
         for each in fields(self):
-            object.__setattr__(self, each.name, _printable(getattr(self, each.name)))
+            object.__setattr__(self, each.name, printable(getattr(self, each.name)))
 
 
 _CONTROL = re.compile(r"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tabs and the ends of lines
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """With control characters in its texts written out, such as \\x1b; itself if there are none."""
     if isinstance(value, str):
         return _CONTROL.sub(lambda found: "\n" if found[0][0] == "\r" else ascii(found[0])[1:-1], value)
     if isinstance(value, tuple):
-        parts = tuple(map(_printable, value))
+        parts = tuple(map(printable, value))
         return value if all(new is old for new, old in zip(parts, value)) else parts
     if is_dataclass(value) and not isinstance(value, type):
         told = {each.name: getattr(value, each.name) for each in fields(value)}
-        changed = {name: new for name, old in told.items() if (new := _printable(old)) is not old}
+        changed = {name: new for name, old in told.items() if (new := printable(old)) is not old}
         return replace(value, **changed) if changed else value
     return value
 
