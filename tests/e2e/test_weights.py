@@ -126,6 +126,37 @@ def test_what_our_own_keras_code_saves_is_read_in_both_layouts(tmp_path: Path) -
         assert same(weights.read(tmp_path / name, DIGITS, graph), state), name
 
 
+def test_matrices_that_the_source_keeps_turned_round(tmp_path: Path) -> None:
+    """GPT-2's, with the mask of its first files and the table again as the last layer; with "transformer." or not."""
+    entry = models.find("gpt2_small")
+    graph = entry.small()
+    state = perturbed_state(graph)
+    inside = "parameter/layer2."
+    theirs = {path.replace("^T", ""): values.T if "^T" in path else values
+              for path, values in named(graph, state, entry.names["transformers"]).items()}
+    for ours, name in (("attention.query_key_value", "attn.c_attn"), ("attention.output", "attn.c_proj"),
+                       ("feed_forward.linear1", "mlp.c_fc"), ("feed_forward.linear2", "mlp.c_proj")):
+        assert np.array_equal(theirs[f"h.1.{name}.weight"], state[f"{inside}{ours}.weight"].T)
+    theirs.update({"h.0.attn.bias": np.tri(7, dtype=np.float32)[None, None], "lm_head.weight": theirs["wte.weight"]})
+    for prefix in ("", "transformer."):
+        found = {name if name.startswith("lm") else prefix + name: values for name, values in theirs.items()}
+        assert same(weights.read(save(tmp_path / "w.npz", found), entry, graph), state), prefix
+
+
+@pytest.mark.parametrize(("model", "source", "further"), [
+    ("vit_b16", "torchvision", {"class_token": (1, 1, 24), "encoder.pos_embedding": (1, 7, 24)}),
+    ("convnext_tiny", "torchvision", {"features.3.1.layer_scale": (32, 1, 1), "features.1.0.block.3.weight": (64, 16)}),
+])
+def test_axes_of_one_element_make_no_other_array(tmp_path: Path, model: str, source: str,
+                                                 further: dict[str, tuple[int, ...]]) -> None:
+    entry = models.find(model)
+    graph = entry.small()
+    state = perturbed_state(graph)
+    theirs = named(graph, state, entry.names[source])
+    theirs.update({name: theirs[name].reshape(shape) for name, shape in further.items()})
+    assert same(weights.read(save(tmp_path / "w.npz", theirs), entry, graph), state)
+
+
 def test_older_names_of_a_layer_norm_and_heads_beyond_the_graph(tmp_path: Path) -> None:
     entry = models.find("bert_base")
     graph = entry.small()

@@ -56,6 +56,10 @@ PAIRS = [  # our model, the framework, the twin, an input
     ("inception_v3", "torch", "torchvision:inception_v3", (3, 299, 299)),
     ("inception_v3_no_aux", "torch", "torchvision:inception_v3", (3, 75, 75)),
     ("googlenet", "torch", "torchvision:googlenet", SMALL),
+    ("vit_b16", "torch", "torchvision:vit_b_16", (3, 224, 224)),
+    ("vit_b16", "torch", "timm:vit_base_patch16_224", (3, 224, 224)),
+    ("convnext_tiny", "torch", "torchvision:convnext_tiny", SMALL),
+    ("gpt2_small", "torch", "transformers:gpt2", (8,)),
     ("mobilenet_v1", "torch", "timm:mobilenetv1_100", SMALL),
     ("bert_base", "torch", "transformers:bert-base", (8,)),
     ("bert_base_mlm", "torch", "transformers:BertForPreTraining", (8,)),
@@ -137,6 +141,7 @@ THEIRS = [  # our model, and that of another package of which no twin is proven,
     ("googlenet", "torchvision:googlenet", SMALL),  # with heads that help it train
     ("inception_v3_no_aux", "torchvision:inception_v3", (3, 75, 75)),
     ("mobilenet_v2", "timm:mobilenetv2_100", SMALL),  # without dropout
+    ("convnext_tiny", "timm:convnext_tiny", SMALL),  # without stochastic depth
 ]
 
 

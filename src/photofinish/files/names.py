@@ -8,7 +8,8 @@ In a pattern `{s}` stands for a number and `*` for a word. In the source's name 
 numbers, and `{#}` counts the blocks around such layers, of one word, from 1 in running order. Alternatives in brackets
 correspond, one by one, on both sides. The first pair that fits holds. A pattern may also fit an array
 ("decoder.bias") that the source keeps elsewhere. An empty pattern names what the source has beyond the graph, `*`
-standing for anything: ("", "cls.*").
+standing for anything: ("", "cls.*"). A name that ends in `^T` is of a layer whose matrix the source keeps turned round:
+("output", "c_proj^T").
 """
 
 import re

@@ -20,6 +20,7 @@ from photofinish.files.nearest import beside
 from photofinish.frameworks._keras import numbered
 from photofinish.frameworks._keras import weights as keras_weights
 from photofinish.frameworks._torch import weights as torch_weights
+from photofinish.frameworks._torch.theirs import alike, named_places
 from photofinish.graph import Graph
 from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Parameter, Recurrent, Scan
 from photofinish.likeness import nearest
@@ -33,7 +34,8 @@ FITS = 0.5  # the least share of the file's arrays, or the graph's if they are f
 
 @dataclass(frozen=True)
 class Wanted:
-    """An array of the graph as one library writes it: under the first of `paths` that is there, with that shape."""
+    """An array of the graph as one library writes it: under the first of `paths` that is there, with that shape, but
+    for axes of one element."""
 
     paths: tuple[str, ...]
     shape: tuple[int, ...]
@@ -92,14 +94,14 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
         assert here is not None
         with np.errstate(over="ignore"):  # is told below
             array = np.asarray(best.found[here], np.float32)
-        if array.shape != wanted.shape:
+        if not alike(array.shape, wanted.shape):
             raise UsageError(f"{path.name}: {here} has shape {_times(array.shape)} where {model.name} takes "
                              f"{_times(wanted.shape)}", _resize(name, array, wanted, model, declared))
         if not np.isfinite(array).all():
             raise UsageError(f"{path.name}: {here} holds values that are not finite", OTHER_STATE)
         if name.endswith(".running_variance") and array.min(initial=0) < 0:
             raise UsageError(f"{path.name}: {here} holds a negative variance", OTHER_STATE)
-        arrays[name] = np.ascontiguousarray(wanted.canonical(array))
+        arrays[name] = np.ascontiguousarray(wanted.canonical(array.reshape(wanted.shape)))
     return arrays
 
 
@@ -161,7 +163,7 @@ def _taken_by(stored: Mapping[str, np.ndarray], model: Model) -> str:
         last = _last(declared)  # which may be for another number of classes
         for reading in _readings(found, graph, other.names):
             paths = {name: reading.path(name) for name in declared if reading.source}
-            if paths and all(here and (reading.found[here].shape == reading.wanted[name].shape
+            if paths and all(here and (alike(reading.found[here].shape, reading.wanted[name].shape)
                                        or name.startswith(last + ".")) for name, here in paths.items()) \
                     and not reading.surplus():
                 return f"{other.name} takes this file, whose arrays are named as {reading.source} names them"
@@ -203,10 +205,12 @@ def _own(graph: Graph) -> dict[str, Wanted]:
 def _pytorch(graph: Graph, names: dict[str, str] | None) -> dict[str, Wanted]:
     """As a state dictionary."""
     wanted = {}
-    for name, place in torch_weights.places(graph, names).items():
+    for name, place in (torch_weights.places(graph) if names is None else named_places(graph, names)).items():
         group, declared = ("parameter", graph.parameters) if name in graph.parameters else ("state", graph.state)
         older = [place.path[:-len(leaf)] + old for leaf, old in OLDER.items() if place.path.endswith(leaf)]
-        wanted[f"{group}/{name}"] = Wanted((place.path, *older), declared[name].shape, place.canonical)
+        shape = declared[name].shape
+        wanted[f"{group}/{name}"] = Wanted((place.path, *older), shape[::-1] if place.turned else shape,
+                                           place.canonical)
     return wanted
 
 

@@ -25,6 +25,7 @@ from photofinish.optimizers import SGD, Optimizer
 
 CROSS_ENTROPY = SoftmaxCrossEntropy()
 Names = Tuple[Tuple[str, str], ...]  # how one source names the layers of a model: files/names.py reads it
+TURNED = "^T"  # ends the name of a layer whose matrix the source keeps turned round
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ The two products of a block are 1x1 convolutions here, linear layers over channe
 parameters and work. Weight decay is left out.
 """
 
-from typing import Tuple
+from typing import Dict, Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
@@ -32,7 +32,28 @@ def layer(x: Tensor, drop: float) -> Tensor:
     return x + stochastic_depth(channel_scale(y, 1e-6), drop)
 
 
-@models.model("convnext_tiny", source="arXiv 2201.03545",
+def _stage(number: int) -> models.Names:
+    """torchvision counts what is between stages, too."""
+    ours, theirs = "stage{}".format(number), "features.{}".format(2 * number - 1)
+    return ((ours + ".(layer_norm1|conv1)", "features.{}.(0|1)".format(2 * number - 2)),
+            (ours + ".layer{b}.(conv1|layer_norm1|conv2|conv3)", theirs + ".{b-1}.block.(0|2|3|5)"),
+            (ours + ".layer{b}.channel_scale1.weight", theirs + ".{b-1}.layer_scale"))
+
+
+NAMES: Dict[str, models.Names] = {
+    "torchvision": (
+        ("(conv1|layer_norm1)", "features.0.(0|1)"), *_stage(1), *_stage(2), *_stage(3), *_stage(4),
+        ("(layer_norm2|linear1)", "classifier.(0|2)")),
+    "timm": (
+        ("(conv1|layer_norm1)", "stem.(0|1)"),
+        ("stage{s}.(layer_norm1|conv1)", "stages.{s-1}.downsample.(0|1)"),
+        ("stage{s}.layer{b}.(conv1|layer_norm1|conv2|conv3)",
+         "stages.{s-1}.blocks.{b-1}.(conv_dw|norm|mlp.fc1|mlp.fc2)"),
+        ("stage{s}.layer{b}.channel_scale1.weight", "stages.{s-1}.blocks.{b-1}.gamma"),
+        ("(layer_norm2|linear1)", "head.(norm|fc)"))}
+
+
+@models.model("convnext_tiny", names=NAMES, source="arXiv 2201.03545",
        optimizer=Adam(8e-6),  # the paper's 4e-3 for 4096 images, scaled to a batch of 8
        reduced={"blocks": (1, 2), "width": 16, "shape": (3, 32, 32)},
        preparation=models.Preparation(224 / 236))

@@ -57,7 +57,15 @@ def layer(x: Tensor, heads: int, past: Optional[Cache] = None) -> Tuple[Tensor, 
     return x + dropout(y, DROP), cache
 
 
-FACTS: Any = {"classes": None, "task": "language modelling", "unit": "tokens",
+NAMES: models.Names = (
+    ("(table|learned_positions1)", "(wte|wpe)"),
+    ("layer{n}.(attention|feed_forward).layer_norm1", "h.{n-1}.(ln_1|ln_2)"),
+    ("layer{n}.attention.(query_key_value|output)", "h.{n-1}.attn.(c_attn|c_proj)^T"),
+    ("layer{n}.feed_forward.linear(1|2)", "h.{n-1}.mlp.(c_fc|c_proj)^T"),
+    ("layer_norm1", "ln_f"),
+    ("", "*attn.bias"))  # the mask that its first files hold
+
+FACTS: Any = {"names": {"transformers": NAMES}, "classes": None, "task": "language modelling", "unit": "tokens",
               "source": "Radford et al. 2019; github.com/openai/gpt-2",
               # GPT's 2.5e-4 for 64 sequences (Radford et al. 2018), scaled to a batch of 8
               "optimizer": Adam(3e-5)}

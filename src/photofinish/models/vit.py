@@ -4,6 +4,8 @@ The head is one linear layer, there is no dropout (torchvision's default), and t
 image has patches: another input size is another model. Weight decay is left out.
 """
 
+from typing import Dict
+
 from photofinish import models
 from photofinish.graph import Tensor
 from photofinish.models.gpt2 import attend
@@ -33,7 +35,26 @@ def layer(x: Tensor, heads: int) -> Tensor:
         return x + linear(gelu(linear(layer_norm(x, EPSILON), 4 * x.channels)), x.channels)
 
 
-@models.model("vit_b16", source="arXiv 2010.11929",
+NAMES: Dict[str, models.Names] = {
+    "torchvision": (
+        ("patches", "conv_proj"),
+        ("(class_token1|learned_positions1).weight", "(class_token|encoder.pos_embedding)"),
+        ("layer{n}.(attention|feed_forward).layer_norm1", "encoder.layers.encoder_layer_{n-1}.ln_(1|2)"),
+        ("layer{n}.attention.query_key_value.(weight|bias)",
+         "encoder.layers.encoder_layer_{n-1}.self_attention.in_proj_(weight|bias)"),
+        ("layer{n}.attention.output", "encoder.layers.encoder_layer_{n-1}.self_attention.out_proj"),
+        ("layer{n}.feed_forward.linear(1|2)", "encoder.layers.encoder_layer_{n-1}.mlp.(0|3)"),
+        ("(layer_norm1|linear1)", "(encoder.ln|heads.head)")),
+    "timm": (
+        ("patches", "patch_embed.proj"),
+        ("(class_token1|learned_positions1).weight", "(cls_token|pos_embed)"),
+        ("layer{n}.(attention|feed_forward).layer_norm1", "blocks.{n-1}.norm(1|2)"),
+        ("layer{n}.attention.(query_key_value|output)", "blocks.{n-1}.attn.(qkv|proj)"),
+        ("layer{n}.feed_forward.linear(1|2)", "blocks.{n-1}.mlp.fc(1|2)"),
+        ("(layer_norm1|linear1)", "(norm|head)"))}
+
+
+@models.model("vit_b16", names=NAMES, source="arXiv 2010.11929",
        optimizer=Adam(6e-6),  # the paper's 3e-3 for 4096 images, scaled to a batch of 8
        reduced={"layers": 2, "width": 24, "heads": 2, "shape": (3, 48, 32)})
 def vit(image: Tensor, classes: int, layers: int = 12, width: int = 768, heads: int = 12, patch: int = 16) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 
 from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, among, counted, differences, drop_rates
 from photofinish.frameworks._common.places import Place
+from photofinish.frameworks._torch.theirs import alike, named_places
 from photofinish.frameworks._torch.weights import places
 from photofinish.graph import Graph
 
@@ -98,6 +99,23 @@ SOURCES: Dict[str, Callable[[Any, str, Graph], Any]] = {"torchvision": _torchvis
                                                      "transformers": _transformers}
 
 
+class _Shaped(Place):
+    """Of an array that has more or fewer axes of one element there; `shapes` are ours and theirs."""
+
+    shapes: Tuple[Tuple[int, ...], Tuple[int, ...]]
+
+    def native(self, array: np.ndarray) -> np.ndarray:
+        return super().native(array).reshape(self.shapes[1])
+
+    def canonical(self, array: np.ndarray) -> np.ndarray:
+        return super().canonical(array.reshape(self.shapes[0]))
+
+
+def _native_shape(place: Place, graph: Graph, name: str) -> Tuple[int, ...]:
+    declared = graph.parameters.get(name) or graph.state[name]
+    return place.native(np.empty(declared.shape, np.bool_)).shape
+
+
 class Shipped:
     """The twin that `spelled` ("torchvision:resnet50") says. `names` are what it calls the layers of the graph.
 
@@ -125,15 +143,16 @@ class Shipped:
         if self.names and not any(node.name in self.names for node in graph.nodes):
             return self._drawn(ours), places(graph)
         model = SOURCES[self.source](self.package, self.name, graph)
-        prefix = ""
+        prefixes = [""]
         if self.source == "torchvision":
             self.changed = {key: value for key, value in _heads(self.name, graph).items() if not value}
-        if self.source == "transformers":
-            model, prefix = _called(model, graph), "model."
+        if self.source == "transformers":  # its files name arrays with and without the model inside
+            model, prefixes = _called(model, graph), ["model.", "model.{}.".format(model.base_model_prefix)]
         passed, macs = _tried(model, graph)
         self._calm(passed, graph)
-        names = {ours: prefix + theirs for ours, theirs in self.names.items()}
-        found = places(graph, names)
+        tensors = model.state_dict(keep_vars=True)
+        found = max((self._places(graph, tensors, prefix) for prefix in prefixes),
+                    key=lambda places: sum(place.path in tensors for place in places.values()))
         why = self._misfit(model, graph, found)
         self.differences, self.weights = [], {}
         if why:
@@ -145,6 +164,17 @@ class Shipped:
             found = {name.split("/", 1)[1]: Place(name.split("/", 1)[1]) for name in self.weights}
         return model, found
 
+    def _places(self, graph: Graph, tensors: Any, prefix: str) -> Dict[str, Place]:
+        """Where the model keeps the graph's arrays, in the shapes that they have there."""
+        found = named_places(graph, {ours: prefix + theirs for ours, theirs in self.names.items()})
+        for name, place in found.items():
+            shape = _native_shape(place, graph, name)
+            theirs = tuple(tensors[place.path].shape) if place.path in tensors else shape
+            if theirs != shape and alike(theirs, shape):
+                shaped = found[name] = _Shaped(*place)
+                shaped.shapes = shape, theirs
+        return found
+
     def _misfit(self, model: Any, graph: Graph, found: Dict[str, Place]) -> Optional[Tuple[str, str, str]]:
         """The first thing that the two do not share: what it is, ours and theirs."""
         tensors = model.state_dict(keep_vars=True)
@@ -153,7 +183,7 @@ class Shipped:
             if name not in found:
                 return MISFIT, ours, "no map names it"
             theirs = tensors.get(found[name].path)
-            if theirs is None or tuple(theirs.shape) != declared.shape:
+            if theirs is None or tuple(theirs.shape) != _native_shape(found[name], graph, name):
                 shape = "is absent" if theirs is None else _times(theirs.shape)
                 return MISFIT, ours, "{} {}".format(found[name].path, shape)
         used = {id(tensors[place.path]) for place in found.values()}
