@@ -314,7 +314,8 @@ epochs = click.option("--epochs", type=COUNT, metavar="N",
 
 def budget(of: str) -> Callable[[Command], Command]:
     return click.option("--budget", type=Duration(), default="5m", show_default=True,
-                        help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h.")
+                        help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h. Where the number of launches "
+                             "is fixed, it says how long each may be, and not when they end.")
 
 
 measuring = together(optimizer, regime, budget("race"), precision, margin, launches)

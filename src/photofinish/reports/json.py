@@ -214,7 +214,8 @@ def _serving(result: Result) -> dict[str, dict[str, Any]]:
         "queries": each.queries, "answered": each.answered, "busy": each.busy, "seconds_of_service": each.service,
         "offered": each.offered, "waiting": each.waiting, "expected_waiting": each.expected,
         "latency": {f"p{100 * share:g}": estimated(estimate) for share, estimate in each.latencies.items()},
-        "claim": to_json(each.claim)} for each in served(result.race)}
+        "claim": to_json(each.claim), "launches": each.launches, "lasting": each.lasting}
+        for each in served(result.race)}
 
 
 def consumed(found: Consumption | None) -> dict[str, Any] | None:

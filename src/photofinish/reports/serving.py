@@ -56,15 +56,23 @@ def _said(each: Served, load: Load) -> Text:
     told = {"MET": f" answers {share} of the queries within {bound}",
             "MISSED": f" answers fewer than {share} of the queries within {bound}"}.get(each.claim.word)
     seen = f"{each.claim.over:,} of {each.claim.seen:,} came later"
+    if each.offered is not None and each.offered > 1 and each.claim.word == "MISSED":
+        return (contender(each.contender), f" cannot keep up: sooner or later no query is answered within {bound} "
+                f"({write(load.confidence, 'percent')} confidence; so far {seen}).")
     if told is None:
         return (contender(each.contender), f": it is open whether {share} of the queries are answered within {bound} "
-                f"({seen}; {_lacking(each.claim)}).")
+                f"({seen}; {_lacking(each, each.claim)}).")
     return (contender(each.contender), told, f" ({write(load.confidence, 'percent')} confidence; {seen}).")
 
 
-def _lacking(claim: Claim) -> str:
-    return f"{claim.more:,} more in time would be needed to show it" if claim.more else \
-        "its launches differ too much to say so of others"
+def _lacking(each: Served, claim: Claim) -> str:
+    if each.launches < 2:
+        return "one launch says nothing of others: run two or more"
+    if claim.more:
+        return f"{claim.more:,} more in time would be needed to show it"
+    if each.lasting is not None and each.lasting > 1 - claim.share:
+        return f"were the load to last, {write(each.lasting, 'percent')} would, for the queue still grows"
+    return "its launches differ too much to say so of others"
 
 
 def _story(load: Load, batch: int, device: str) -> Text:
@@ -121,18 +129,20 @@ def _work(order: Sequence[Served]) -> Table:
                  for each in order)
     caption = "Means. Service: what a query takes once it is taken up."
     if any(each.expected is not None for each in order):
-        caption += " Expected: by Pollaczek and Khinchine, from rate and service alone."
+        caption += " Expected: of a load that lasts, by Pollaczek and Khinchine, from rate and service alone."
     return without_empty(Table("service", columns, rows, caption))
 
 
 def _claims(order: Sequence[Served], load: Load) -> Table:
     assert load.latency is not None
     columns = (Column("Contender", "contender"), Column("Bound is"), Column("Queries", "count"),
-               Column("Later than the bound", "count"), Column("Queries still needed", "count"))
-    rows = tuple((contender(each.contender), each.claim.word, each.claim.seen, each.claim.over,
+               Column("Later than the bound", "count"), Column("In the long run", "percent"),
+               Column("Queries still needed", "count"))
+    rows = tuple((contender(each.contender), each.claim.word, each.claim.seen, each.claim.over, each.lasting,
                   each.claim.more or None if each.claim.word == "UNDECIDED" else None)
                  for each in order if each.claim is not None)
     return without_empty(Table("claim", columns, rows, (
         f"Whether {write(load.share, 'percent')} of all queries are answered within {write(load.latency, 'duration')}, "
-        f"with {write(load.confidence, 'percent')} confidence, shared among {load.looks} looks at most. Where it is "
-        "undecided and no more queries are needed, launches differ too much.")))
+        f"with {write(load.confidence, 'percent')} confidence, shared among {load.looks} looks at most. In the long "
+        "run: the share later than the bound were the load to last, by Lindley's recursion. Where it is "
+        "undecided and no more queries are needed, that is too large, or launches differ too much.")))

@@ -1,11 +1,12 @@
 """Latency under a load: its quantiles, what may be claimed of its tail, and whether waiting is as queueing theory has
 it."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from photofinish.stats import paired, tails
+from photofinish.stats import paired, queue, tails
 from photofinish.values import Estimate, Load, Race
 
 SHARES = (0.5, 0.9, 0.99, 0.999)  # of queries, whose latency is told
@@ -16,7 +17,8 @@ class Served:
     """How one contender answered, in seconds. `busy` is the share of the time in which it worked, `offered` the work
     that comes in a second: at 1 and above it falls ever further behind. `waiting` is the mean of what queries waited
     before they were taken up, `expected` what it should be where arrivals are random (None elsewhere, or where it falls
-    behind)."""
+    behind). `lasting` is the share of queries that would come later than the bound were a load of random arrivals to
+    last (None without either)."""
 
     contender: str
     queries: int
@@ -28,6 +30,8 @@ class Served:
     expected: float | None
     latencies: dict[float, Estimate]
     claim: tails.Claim | None
+    launches: int
+    lasting: float | None
 
 
 def served(race: Race) -> tuple[Served, ...]:
@@ -39,13 +43,20 @@ def _served(race: Race, name: str) -> Served:
     load, blocks = _load(race), paired.timed_blocks(race, name)
     launches = list(paired.timed_launches(race, name).values())
     latencies = [each for launch in launches for each in launch]
-    service = np.array([each for block in blocks for each in block.service])
+    services: dict[int, list[float]] = defaultdict(list)
+    for block in blocks:
+        services[block.launch] += block.service
+    service = np.concatenate(list(services.values()))
+    lasting = [queue.lasting(each, load.rate, launch) for launch, each in services.items()] if load.rate else []
+    late = float(np.mean(np.concatenate(lasting) > load.latency)) if lasting and load.latency else None
+    works = [load.rate * float(np.mean(each)) for each in services.values()] if load.rate else []
     wall = sum(block.wall or 0.0 for block in blocks)
     mean = float(np.mean(service))
     offered = load.rate * mean if load.rate else None
     return Served(name, len(latencies), len(latencies) / wall, float(np.sum(service)) / wall, mean, offered,
                   float(np.mean(latencies)) - mean, _expected_wait(load.rate, service) if load.rate else None,
-                  {share: tails.quantile(launches, share) for share in SHARES}, _claim(launches, load))
+                  {share: tails.quantile(launches, share) for share in SHARES},
+                  _claim(launches, works, lasting, load), len(launches), late)
 
 
 def _expected_wait(rate: float, service: np.ndarray) -> float | None:
@@ -54,11 +65,26 @@ def _expected_wait(rate: float, service: np.ndarray) -> float | None:
     return rate * float(np.mean(service**2)) / (2 * room) if room > 0 else None
 
 
-def _claim(launches: tails.Launches, load: Load) -> tails.Claim | None:
-    """At the confidence that each look may use: all of them together err as seldom as one (Bonferroni)."""
+def _claim(launches: tails.Launches, offered: list[float], lasting: tails.Launches, load: Load) -> tails.Claim | None:
+    """At the confidence that each look may use: all of them together err as seldom as one (Bonferroni).
+
+    Under random queries it speaks of a load that lasts, and a block begins with an empty queue. So nobody meets a bound
+    whose queue, at its full length by the service times seen, would not; and who is shown not to keep up misses any.
+    """
     if load.latency is None:
         return None
-    return tails.claim(launches, load.latency, load.share, 1 - (1 - load.confidence) / load.looks)
+    confidence = 1 - (1 - load.confidence) / load.looks
+    claim = tails.claim(launches, load.latency, load.share, confidence)
+    if offered and falls_behind(offered, confidence):
+        return replace(claim, word="MISSED")
+    if lasting and claim.word == "MET" and not tails.borne_out("MET", lasting, load.latency, load.share, confidence):
+        return replace(claim, word="UNDECIDED")
+    return claim
+
+
+def falls_behind(offered: list[float], confidence: float) -> bool:
+    """Whether launches show that more work comes in than can be done: seconds of it a second, of each launch."""
+    return len(offered) > 1 and float(np.mean(offered)) - tails.reach_of(offered, confidence) > 1
 
 
 def decided(race: Race) -> bool:

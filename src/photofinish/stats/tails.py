@@ -25,7 +25,7 @@ Launches = Sequence[Sequence[float]]  # the latencies of each, in seconds
 class Claim:
     """Whether `share` of all latencies stay within `bound` seconds: MET or MISSED with at least `confidence`, else
     UNDECIDED. Of `seen` latencies `over` were longer. Without `more` in a row within the bound it cannot be MET; with 0
-    left and no word yet, the launches differ too much."""
+    left and no word yet, the launches differ too much, or there is but one."""
 
     bound: float
     share: float
@@ -52,12 +52,12 @@ def quantile(launches: Launches, share: float, level: float = LEVEL) -> Estimate
     ends = float(ordered[low - 1]) if low else 0.0, float(ordered[high - 1]) if high <= count else math.inf
     if len(each) < 2:
         return Estimate(value, *ends, POINT)
-    reach = _reach([math.log(np.quantile(launch, share)) for launch in each], (1 + level) / 2)
+    reach = reach_of([math.log(np.quantile(launch, share)) for launch in each], (1 + level) / 2)
     return Estimate(value, min(ends[0], value * math.exp(-reach)),
                     max(ends[1], value * math.exp(reach), _limit(each, share, (1 + level) / 2)), level)
 
 
-def _reach(figures: Iterable[float], confidence: float) -> float:
+def reach_of(figures: Iterable[float], confidence: float) -> float:
     """From the mean of the launches' figures to its one-sided bound, by Student's t."""
     values = np.fromiter(figures, float)
     return student.quantile(confidence, len(values) - 1) * student.mean_and_error(values)[1]
@@ -113,22 +113,21 @@ def claim(launches: Launches, bound: float, share: float, confidence: float) -> 
     """
     from scipy.special import bdtrc
 
-    late = [sum(each > bound for each in launch) for launch in launches]
-    seen, over = sum(map(len, launches)), sum(late)
+    seen, over = sum(map(len, launches)), sum(each > bound for launch in launches for each in launch)
     more = max(0, needed(share, over, confidence) - seen)
     missed = over > 0 and bdtrc(over - 1, seen, 1 - share) <= 1 - confidence
     word = "MISSED" if missed else "UNDECIDED" if more else "MET"
-    if word != "UNDECIDED" and not _borne_out(word, launches, late, bound, share, confidence):
+    if word != "UNDECIDED" and not borne_out(word, launches, bound, share, confidence):
         word = "UNDECIDED"
     return Claim(bound, share, confidence, seen, over, word, more)
 
 
-def _borne_out(word: str, launches: Launches, late: Sequence[int], bound: float, share: float,
-               confidence: float) -> bool:
+def borne_out(word: str, launches: Launches, bound: float, share: float, confidence: float) -> bool:
+    """Whether the launches, each of which is one figure, say so of others."""
     if len(launches) < 2:
         return False
-    shares = [1 - count / len(launch) for count, launch in zip(late, launches)]
-    mean, reach = float(np.mean(shares)), _reach(shares, confidence)
+    shares = [float(np.mean(np.asarray(launch) <= bound)) for launch in launches]
+    mean, reach = float(np.mean(shares)), reach_of(shares, confidence)
     if word == "MISSED":
         return mean + reach < share
     return mean - reach >= share and _limit(launches, share, confidence) <= bound
