@@ -33,7 +33,7 @@ packages = home / "lib" / "python{minor}" / "site-packages"
 for requirement in [] if fault == "forgets" else [each for each in arguments[4:] if each[0] not in "-/"]:
     name, _, version = requirement.partition("==")
     info = packages / "{{}}-{{}}.dist-info".format(name, version or "1.0")
-    info.mkdir(parents=True)
+    info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text("Name: {{}}\\nVersion: {{}}\\n".format(name, version or "1.0"))
 say("Installed")
 """

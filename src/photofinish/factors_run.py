@@ -60,23 +60,31 @@ def _raced_again(found: Findings, model: str, task: str, batch: int, common: dic
     field += [each for pair in found.recommended for each in (pair.own, pair.taken)]
     (result,) = api.race(model, list(dict.fromkeys(each.name for each in field)), task, batch=batch, **common)
     return replace(found, check=checked(result, cause, faster) if cause else None,
-                   recommended=tuple(taken(result, each) for each in found.recommended))
+                   recommended=tuple(taken(result, each) for each in found.recommended), again=result)
 
 
 def taken(result: Result, each: Recommended) -> Recommended:
-    """With what the race of it says; as it is where that compares the two in fewer than two launches."""
+    """With what the race of it says, or why that says nothing."""
     gained = _gained(result, each.taken, each.own)
-    return each if len(gained) < 2 else replace(each, observed=paired.interval(gained))
+    if len(gained) < 2:
+        return replace(each, reason=_untold(result, each.taken, each.own))
+    return replace(each, observed=paired.interval(gained))
 
 
-def checked(result: Result, cause: Cause, faster: Contender | None) -> Check | None:
-    """What the race without the cause says; None where it compares who has it in fewer than two launches."""
+def checked(result: Result, cause: Cause, faster: Contender | None) -> Check:
+    """What the race without the cause says, or why it says nothing."""
     gained = _gained(result, cause.changed, cause.slower)
     if len(gained) < 2:
-        return None
+        return Check(None, None, reason=_untold(result, cause.changed, cause.slower))
     left = np.array([]) if faster in (None, cause.changed) else _gained(result, faster, cause.changed)
-    return Check(result, paired.interval(gained), effects.over(gained, cause.logs),
+    return Check(paired.interval(gained), effects.over(gained, cause.logs),
                  paired.interval(left) if len(left) else None)
+
+
+def _untold(result: Result, a: Contender, b: Contender) -> str:
+    """Why a race does not compare two."""
+    return next((each.reason for each in result.verdicts if {each.a, each.b} == {a.name, b.name} and each.low is None),
+                "fewer than two launches compare them")
 
 
 def _gained(result: Result, to: Contender, of: Contender) -> np.ndarray:

@@ -3,20 +3,21 @@
 Linux's /proc and /sys are read below `root`; what another system does not show is None or empty.
 """
 
-import ctypes.util
 import os
 import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 FLAGS = ("avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16",
-         "amx_int8", "amx_tile", "neon", "asimd", "sve", "bf16")  # what deep-learning kernels choose by
-ALLOCATORS = ("jemalloc", "tcmalloc", "tcmalloc_minimal", "mimalloc")
+         "amx_int8", "amx_tile",
+         "neon", "asimd", "asimdhp", "asimddp", "sve", "sve2", "i8mm", "bf16")  # what deep-learning kernels choose by
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 HYPERVISOR_FILES = {"sys/class/dmi/id/sys_vendor": ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft"),
                     "sys/hypervisor/type": ("xen",)}
@@ -49,21 +50,14 @@ def identity(facts: dict[str, Any]) -> Identity:
 def facts(root: Path = Path("/")) -> dict[str, Any]:
     """What a result depends on and does not change while a race runs: plain JSON data."""
     return {
-        "cpu": cpu_model(root), "cores": os.cpu_count() or 1, "usable_cores": len(usable_cores()),
-        "threads_per_core": threads_per_core(root), "flags": cpu_flags(root), "frequency": frequency_control(root),
+        "cpu": cpu_model(root), "cores": os.cpu_count() or 1, "usable_cores": len(usable_cores(root)),
+        "physical_cores": physical_cores(root), "flags": cpu_flags(root), "frequency": frequency_control(root),
         "memory": memory(root), "limits": limits(root), "gpus": gpus(),
         "system": system_name(root), "kernel": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "libc": " ".join(platform.libc_ver()).strip(), "virtual": virtual(root),
         "clock": _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "allocators": list(_allocators()), "sensors": sensors(root),
     }
-
-
-@cache
-def _allocators() -> tuple[str, ...]:
-    """Those that a process could be started with; looking for them starts compilers and linkers."""
-    return tuple(name for name in ALLOCATORS if ctypes.util.find_library(name))
 
 
 def quietness(seconds: float = 1.0, root: Path = Path("/")) -> dict[str, Any]:
@@ -99,15 +93,43 @@ def jitter(seconds: float = 1.0) -> dict[str, float]:
     return {"median": median, "slowest": times[len(times) * 19 // 20] / median - 1}
 
 
-def usable_cores() -> set[int]:
-    """The cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))
+def usable_cores(root: Path = Path("/")) -> list[int]:
+    """The cores this process may run on, in the order in which they are given out: one thread of every physical core
+    before the second of any, which would share its units (hyper-threading)."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    threads = [(turn, thread) for core in by_core(allowed, root) for turn, thread in enumerate(core)]
+    return [thread for _, thread in sorted(threads)]
+
+
+def by_core(threads: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
+    """Those of each physical core together; each by itself where that cannot be read."""
+    found: dict[int, list[int]] = {}
+    for thread in sorted(threads):
+        found.setdefault(min(_siblings(root, thread), default=thread), []).append(thread)
+    return list(found.values())
+
+
+def physical_cores(root: Path) -> int | None:
+    """How many cores those are that we count: fewer where hyper-threading makes two of one. None: not known."""
+    usable = usable_cores(root)
+    return len(by_core(usable, root)) if _siblings(root, usable[0]) else None
+
+
+def usual_threads(root: Path = Path("/")) -> int:
+    """As many as we have cores, or cores' time where a container gives less of it; one at least."""
+    cores, quota = len(usable_cores(root)), limits(root)["cpus"]
+    return cores if quota is None else max(1, min(cores, int(quota)))
 
 
 def cpu_model(root: Path) -> str:
-    return _cpuinfo(root).get("model name") or platform.processor() or platform.machine()
+    info = _cpuinfo(root)
+    return info.get("model name") or _arm_model(info) or platform.processor() or platform.machine()
+
+
+def _arm_model(info: dict[str, str]) -> str:
+    """ARM's kernels print numbers for a name; "" on another processor."""
+    numbers = [f"{key} {info[f'CPU {key}']}" for key in ("implementer", "part", "variant") if f"CPU {key}" in info]
+    return ", ".join((platform.machine(), *numbers)) if numbers else ""
 
 
 def cpu_flags(root: Path) -> list[str]:
@@ -120,12 +142,6 @@ def cpu_flags(root: Path) -> list[str]:
 def processor(root: Path = Path("/")) -> str:
     """The name and the instruction sets: what decides how arithmetic is rounded."""
     return " ".join((cpu_model(root), *cpu_flags(root)))
-
-
-def threads_per_core(root: Path) -> int | None:
-    """2 where hyper-threading shares a core's units between two of the cores we count."""
-    siblings = _read(root / "sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    return None if siblings is None else len(_cpu_list(siblings))
 
 
 def frequency_control(root: Path) -> dict[str, Any]:
@@ -206,8 +222,14 @@ def device_memory() -> int | None:
 def _of_fewer(number: int, there: int) -> str:
     """Why there is no device of that number, if there is none: a variable may show fewer, or parts of one (MIG)."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    count = there if shown is None else len([each for each in shown.split(",") if each.strip()])
+    count = there if shown is None else len(list(takewhile(lambda each: _is_gpu(each.strip(), there),
+                                                           shown.split(","))))
     return "" if number < count else f"there is no GPU of number {number} (they count from 0, and {count} can be seen)"
+
+
+def _is_gpu(word: str, there: int) -> bool:
+    """Whether it may name one of so many GPUs. At the first word that does not, CUDA stops reading: -1 shows none."""
+    return int(word) < there if word.isdecimal() else word.startswith(("GPU-", "MIG-"))
 
 
 def system_name(root: Path) -> str:
@@ -223,15 +245,6 @@ def virtual(root: Path) -> str:
         (_read(root / path) or "").startswith(names) for path, names in HYPERVISOR_FILES.items())
     container = any((root / path).exists() for path in CONTAINER_FILES)
     return ", ".join(word for word, seen in (("machine", hypervisor), ("container", container)) if seen)
-
-
-def sensors(root: Path) -> dict[str, bool]:
-    """What could be measured beside time: hardware counters (perf). Sensors of energy are in a room of their own."""
-    devices = root / "sys/bus/event_source/devices"
-    counters = any((devices / name / "events").is_dir() for name in ("cpu", "cpu_core", "armv8_pmuv3_0"))
-    paranoid = _read(root / "proc/sys/kernel/perf_event_paranoid")
-    allowed = paranoid is not None and (os.geteuid() == 0 or int(paranoid) <= 2)
-    return {"perf": counters and allowed}
 
 
 def _read(path: Path) -> str | None:
@@ -252,6 +265,12 @@ def _cpu_ticks(root: Path) -> dict[str, int]:
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     words = (_read(root / "proc/stat") or "").partition("\n")[0].split()[1:]
     return {name: int(word) for name, word in zip(names, words)} or dict.fromkeys(names, 0)
+
+
+def _siblings(root: Path, thread: int) -> set[int]:
+    """All threads of its physical core; none where that cannot be read."""
+    siblings = _read(root / f"sys/devices/system/cpu/cpu{thread}/topology/thread_siblings_list")
+    return _cpu_list(siblings) if siblings else set()
 
 
 def _cpu_list(text: str) -> set[int]:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from photofinish import api
-from photofinish.environments import TASKS, checked, expand
+from photofinish.environments import TASKS, expand
 from photofinish.errors import Stopped, UsageError
-from photofinish.explain import Explanation, explain
+from photofinish.explain import Explanation, apart, explain
 from photofinish.explain.anatomy import anatomy
-from photofinish.explain.causes import between
 from photofinish.explain.roofline import with_probes
 from photofinish.outcome import Outcome
 from photofinish.runner.arrange import check_counts, make_case, one_of, own_weights
@@ -19,7 +18,6 @@ from photofinish.runner.layers import LayerSession
 from photofinish.runner.meet import Listener, Meet, Places
 from photofinish.runner.notary import Notary
 from photofinish.runner.rehearsal import Rehearsal
-from photofinish.values import Contender
 
 EPOCH = "epoch"
 EVERY = {"train": ("train", "infer"), "infer": ("infer",)}  # what is timed of each layer, by the task that is explained
@@ -37,21 +35,24 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
     same processes, forward and in a training step, and compares the fastest with each other one. With two that differ
     in several settings those race too that have some of them, which tells what each does.
 
-    Of task "epoch" no layers are timed: contenders race over `data` for `epochs`, and waiting for batches is told from
-    what their steps take.
+    Of task "epoch", on a CPU, no layers are timed: contenders race over `data` for `epochs`, and waiting for batches is
+    told from what their steps take.
 
     `budget` in seconds for the launches, of which there are 6 if it allows, unless `launches` says how many. The rest
     is as in `race`. Raises UsageError (wrong use) and Stopped (Ctrl-C; carries what the measurements so far say).
     """
     one_of("task to explain", task, (*TASKS, EPOCH))
     check_counts(launches=launches, epochs=epochs)
+    if task == EPOCH and device != "cpu":
+        raise UsageError("what a loop waits for is not told on a GPU, which works off its queue meanwhile",
+                         "explain its steps: --task train")
     asked = expand(*contenders, device=device)
     for each in asked:
         if each.strategy:
             raise UsageError(f"{each.name}: several processes have no layer to themselves",
                              f"explain what one does: {each.name.partition('+')[0]}")
-    apart = [each.name for each in between(*asked) if _stands(each, device)] if len(asked) == 2 else []
-    field = (*contenders, *apart)
+    others = apart(asked, device)
+    field = (*contenders, *others)
     if task == EPOCH:
         try:
             return _explained(api.race(
@@ -77,20 +78,12 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
         meet.store.update(race)
     meet.tell_skips()
     with meet.course(races, graph, chosen, given, default_room()) as course:
-        session = LayerSession(course, meet.store, races, budget, launches, taken.graphs, task, apart)
+        session = LayerSession(course, meet.store, races, budget, launches, taken.graphs, task, others)
         try:
             session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:
             raise Stopped(_explained(Outcome(session.results()))) from None
         return _explained(Outcome(session.results()))
-
-
-def _stands(contender: Contender, device: str) -> bool:
-    """Whether its settings go together."""
-    try:
-        return bool(checked(contender.name, device))
-    except UsageError:
-        return False
 
 
 def read(session: str = "last", store: Path | str | None = None) -> Explanation:

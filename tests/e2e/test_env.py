@@ -1,6 +1,10 @@
 """`photofinish env`, and races in environments other than the tests' own."""
 
+import errno
+import fcntl
 import json
+import os
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ import pytest
 
 from installer import Installer
 from photofinish import support
-from photofinish.environments import cache, interpreters, make, pins
+from photofinish.environments import Environment, Missing, cache, checked, choice, interpreters, make, pins, resolve
 from photofinish.reports.json import schema
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -63,6 +67,68 @@ def test_an_environment_is_made_found_locked_and_removed(command: Command, uv: I
     assert listed(command)["environments"] == [] and not Path(place).exists()
 
 
+@pytest.mark.parametrize("name", [
+    "torch@2.8.0:eager[build=timm:resnet18]", "torch@2.8.0:eager+horovod[2]",
+    "torch@2.8.0:eager+horovod[2,build=timm:resnet18]"])
+def test_the_cure_makes_the_very_environment_that_was_missing(command: Command, uv: Installer, name: str,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_on_system", lambda program: True)
+    missing = resolve(checked(name))
+    assert isinstance(missing, Missing)
+    made = command(*shlex.split(missing.cure)[1:])
+    found = resolve(checked(name))
+    assert made.code == 0 and isinstance(found, Environment) and found.origin == choice.MADE
+    home, _, place = made.out.strip().rpartition(": ")
+    home = home.partition(" ")[0]
+    assert missing.cure == f"photofinish env create {shlex.quote(home)}"
+    assert command("env", "path", home).out.strip() == place == command("env", "path", name).out.strip()
+    assert "PyTorch 2.8.0 has been made" in command("env", "path", "torch@2.8.0").err  # none of it alone
+    assert f"write {home}" in command("env", "remove", name).err
+    cache.release(Path(place).parent)
+    assert json.loads(command("env", "remove", f"torch,fake,-{home}", "--json").out)["removed"] == []
+    assert command("env", "remove", home).out == f"removed {home} 2.8.0\n" and not Path(place).exists()
+
+
+def test_an_environment_is_made_whatever_device_its_framework_runs_on(command: Command, uv: Installer,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_on_system", lambda program: True)  # a driver of a GPU
+    made = command("env", "create", "tensorrt")
+    place = made.out.split()[-1]
+    assert made.code == 0 and command("env", "path", "tensorrt").out.strip() == place
+    cache.release(Path(place).parent)
+    assert command("env", "remove", "tensorrt").out.startswith("removed tensorrt ")
+    lacking = command("env", "path", "torch@2.8.0:cudagraphs", "torch@2.8.0+dp")
+    assert "photofinish env create torch@2.8.0" in lacking.err and "does not run on" not in lacking.err
+
+
+def test_what_may_not_be_removed_is_told_and_the_others_are_removed(command: Command, uv: Installer,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that several share, or one on a disk without locks."""
+    places = [Path(command("env", "create", name).out.split()[-1]) for name in ("numpy@9.9.9", "fake@8.8.8")]
+    for place in places:
+        cache.release(place.parent)
+    unlink = Path.unlink
+
+    def theirs(path: Path, missing_ok: bool = False) -> None:
+        if places[0].parent in path.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as shared:
+        shared.setattr(Path, "unlink", theirs)
+        run = command("env", "remove", "all")
+    assert run.code == 2 and run.out == "removed fake@8.8.8 8.8.8\n" and "--store" not in run.err
+    assert "numpy@9.9.9 9.9.9 cannot be removed: Permission denied: " in run.err and "PHOTOFINISH_CACHE" in run.err
+    assert [place.exists() for place in places] == [True, False]
+
+    def refused(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    run = command("env", "remove", "numpy")
+    assert run.code == 2 and "files cannot be locked there" in run.err and "PHOTOFINISH_CACHE" in run.err
+
+
 def test_every_framework_is_listed_with_where_it_runs(command: Command, uv: Installer) -> None:
     found = listed(command)
     assert [each["name"] for each in found["frameworks"]] == support.frameworks()
@@ -88,6 +154,7 @@ def test_one_that_cannot_be_made_is_told_and_the_others_are_made(command: Comman
     (["env", "create"], ["FRAMEWORK"]),
     (["env", "create", "nmpy"], ["did you mean numpy?"]),
     (["env", "remove", "numpy", "nmpy"], ["did you mean numpy?"]),
+    (["env", "remove", "numpy", "--", "-nmpy"], ["did you mean numpy?"]),
     (["env", "remove", "numpy:reference"], ["all modes", "write numpy"]),
     (["env", "path", "numpy@9.9.9"], ["no environment of NumPy", "photofinish env create numpy@9.9.9"]),
     (["env", "lst"], ["lst"]),

@@ -5,11 +5,13 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +45,11 @@ def submitted(*words: str, cwd: Path, **variables: str) -> "subprocess.Completed
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
                                env={**os.environ, **variables}, start_new_session=True)
     try:
-        said, complained = process.communicate(timeout=120)
+        said, complained = process.communicate(timeout=240)
     except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # for its job, which is not of its session
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=2 * submission.LAST_WORDS)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
@@ -53,6 +58,8 @@ def submitted(*words: str, cwd: Path, **variables: str) -> "subprocess.Completed
 
 @pytest.fixture
 def slurm(tmp_path: Path) -> Mapping[str, str]:
+    if importlib.util.find_spec("submitit") is None:
+        pytest.skip("submitit is not installed: pip install submitit")
     folder = tmp_path / "slurm"
     folder.mkdir()
     for name, text in SCRIPTS.items():
@@ -61,17 +68,12 @@ def slurm(tmp_path: Path) -> Mapping[str, str]:
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-@pytest.fixture(autouse=True)
-def _submitit() -> None:
-    if importlib.util.find_spec("submitit") is None:
-        pytest.skip("submitit is not installed: pip install submitit")
-
-
 def test_a_job_says_here_what_its_command_says(tmp_path: Path) -> None:
     done = submitted("--to", "local", "--", *LIST, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "resnet50" in {each["name"] for each in json.loads(done.stdout)}
     assert "has begun" in done.stderr
+    assert sorted(each.suffix for each in (tmp_path / ".photofinish/jobs").iterdir()) == [".code", ".err", ".out"]
 
 
 def test_a_job_fails_as_its_command_does_and_has_its_store(tmp_path: Path) -> None:
@@ -93,6 +95,19 @@ def test_a_store_that_the_command_names_itself_is_its_own(own: tuple[str, ...], 
     for elsewhere in (("--store", "kept"), ()):
         assert command("submit", *elsewhere, "--", "report", "last", *own).code == 2
     assert submitted == [(["report", "last", *own], Path("mine/jobs"))] * 2
+
+
+@pytest.mark.parametrize(("words", "placed"), [
+    ("race m --hosts allocated", "race m --hosts n1,n2"), ("race m --hosts=allocated", "race m --hosts=n1,n2"),
+    ("race m --store=allocated/it -c a[b=c]", "race m --store=allocated/it -c a[b=c]")])
+def test_a_command_is_told_the_machines_of_its_job(words: str, placed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submission, "_allocated", lambda: ["n1", "n2"])
+    assert submission._placed(words.split()) == placed.split()
+
+
+def test_a_job_of_one_machine_has_that_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUBMITIT_EXECUTOR", raising=False)
+    assert submission._placed(["--hosts=allocated"]) == [f"--hosts={socket.gethostname()}"]
 
 
 @pytest.mark.parametrize(("words", "placed"), [
@@ -140,49 +155,59 @@ def test_a_job_of_slurm_knows_its_machines(tmp_path: Path, slurm: Mapping[str, s
     assert "Job 12 (slurm)" in done.stderr
 
 
-def test_ctrl_c_cancels_the_job(tmp_path: Path) -> None:
+def test_ctrl_c_cancels_the_job_whose_last_words_are_shown(tmp_path: Path) -> None:
     race = ("race", "digits_cnn", "-c", "fake:steady,fake:steady", "--no-certify", "--launches", "500", "--quiet")
     process = subprocess.Popen([sys.executable, "-m", "photofinish", "submit", "--to", "local", "--", *race],
-                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
     store = tmp_path / ".photofinish" / "photofinish.sqlite"
     try:
         deadline = time.monotonic() + 240
         while not store.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         assert store.exists()
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, complained = process.communicate(timeout=240)
     finally:
         process.kill()  # left alone, it would be the failure of another test
         process.communicate()
     assert process.returncode == 130
-    assert "is cancelled" in complained
+    _, cancelled, last_words = complained.partition("is cancelled. What it had measured is kept.\n")
+    assert cancelled and "Traceback" not in complained
+    assert "interrupted" in last_words or "Stopped by hand" in last_words  # of the race
 
 
-def test_at_its_time_limit_a_job_ends_its_command_and_says_so(tmp_path: Path) -> None:
-    """submitit tells a job of it by an exception from a signal's handler."""
+@pytest.mark.parametrize("cluster", ["slurm", "local"])
+def test_at_its_time_limit_a_job_ends_its_command_and_says_so(cluster: str, tmp_path: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """submitit tells a job of it by an exception from a signal's handler; one of this machine has an alarm."""
     race = ("race", "digits_cnn", "-c", "fake:steady,fake:steady", "--no-certify", "--no-energy", "--launches", "500")
     store, files = tmp_path / ".photofinish" / "photofinish.sqlite", submission.Files.new(tmp_path)
+    number = {"slurm": signal.SIGUSR2, "local": signal.SIGALRM}[cluster]
     over = threading.Event()
+    monkeypatch.chdir(tmp_path)
 
     def time_is_up(*_: object) -> None:
-        over.set()
         raise RuntimeError("Job not requeued because: timed-out and not checkpointable.")
 
     def watch() -> None:
         while not over.wait(0.2):
             if store.exists():
-                os.kill(os.getpid(), signal.SIGUSR2)
+                os.kill(os.getpid(), number)
                 return
 
-    before, clock = signal.signal(signal.SIGUSR2, time_is_up), threading.Thread(target=watch)
+    before, clock = signal.signal(number, time_is_up), threading.Thread(target=watch)
     clock.start()
     try:
-        code = submission.run(race, str(tmp_path), files, limit=" of 60 min")
+        if cluster == "slurm":
+            code = submission.run(race, str(tmp_path), files, limit=" of 60 min")
+        else:
+            code = submission.main([*map(str, (files.said, files.complained, files.code)), "60", *race])
     finally:
         over.set()
         clock.join()
-        signal.signal(signal.SIGUSR2, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(number, before)
     assert code == 130 and files.code.read_text() == "130"
     said = files.complained.read_text()
     assert said.endswith("photofinish: the job was stopped at its time limit of 60 min: --time gives it more\n")
@@ -194,6 +219,7 @@ def test_at_its_time_limit_a_job_ends_its_command_and_says_so(tmp_path: Path) ->
     (("--to", "local", "--", "rac"), "race"),
     (("--to", "local", "--nodes", "2", "--", *LIST), "leave --nodes out"),
     (("--to", "local", "--set", "partition=long", "--", *LIST), "leave it out"),
+    (("--to", "local", "--cpus", "2", "--", *LIST), "fewer with --threads"),
     (("--set", "=long", "--", *LIST), "--set partition=long"),
     (("--", *LIST), "--to local")])
 def test_wrong_use_is_told(words: tuple[str, ...], message: str, tmp_path: Path) -> None:

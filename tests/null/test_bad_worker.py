@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from photofinish import api, conformance
+from photofinish.conformance import Candidate
 from photofinish.data import draw_batch
 from photofinish.models import find
 from photofinish.optimizers import SGD, optimizer_json
@@ -30,6 +31,7 @@ HERE = Path(__file__).parent
 MODEL = f"{HERE / 'tiny.py'}:tiny"
 GOOD, ALSO_GOOD, BAD = "fake:steady[step=0.010]", "fake:steady[step=0.012]", "fake:steady[step=0.011]"
 HONEST = [sys.executable, "-c", "from photofinish.worker import main; main()"]
+REFERENCE = Contender("numpy", "reference")
 PATIENCE = 60.0
 
 
@@ -147,7 +149,7 @@ def test_guesses_of_the_wrong_shape_are_not_counted(tmp_path: Path, bad: dict[st
 
 @pytest.mark.parametrize("model", [conformance.MODEL, "lstm_lm_medium"])  # which has dropout
 def test_our_own_worker_keeps_the_protocol(model: str) -> None:
-    checks = list(conformance.run(HONEST, Contender("fake", "steady"), model=model))
+    checks = list(conformance.run(Candidate(HONEST, Contender("fake", "steady")), model=model))
     assert [(each.name, each.seen) for each in checks if not each.passed] == []
     assert checks[-1].name == "ends when standard input closes"
 
@@ -173,7 +175,7 @@ def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[st
         places.append(f"{dir}/")
         return TemporaryDirectory(prefix=prefix, dir=dir)
     monkeypatch.setattr(remote, "TemporaryDirectory", scratch)
-    checks = list(conformance.run([sys.executable, "-c", LEAVING], Contender("numpy", "reference"), tasks))
+    checks = list(conformance.run(Candidate([sys.executable, "-c", LEAVING], REFERENCE), tasks))
     assert [(each.name, each.seen) for each in checks if not each.passed] == []
     assert places and all("/photofinish-" in place for place in places)  # of who examines it, or of a race: gone after
     seen = {each.name: each.seen for each in checks}
@@ -188,7 +190,7 @@ def test_what_a_worker_leaves_to_its_parent_is_done_verb_by_verb(tasks: tuple[st
 def test_what_it_leaves_of_those_verbs_is_its_own_fault(bad: str, where: str, said: str) -> None:
     """A race goes on without it: what raises this ended the race."""
     worker = [sys.executable, "-c", LEAVING.replace("worker.main()", f"{bad}\nworker.main()")]
-    wrong = next(each for each in conformance.run(worker, Contender("numpy", "reference")) if not each.passed)
+    wrong = next(each for each in conformance.run(Candidate(worker, REFERENCE)) if not each.passed)
     assert wrong.name == where and f"left arrays that cannot be used: {said}" in wrong.seen
 
 
@@ -199,12 +201,12 @@ def test_whoever_reads_no_more_of_a_long_proof_is_not_the_worker_s_fault(tmp_pat
 
 def test_a_worker_cannot_leave_what_only_it_can_do() -> None:
     code = LEAVING.replace('"prove"', '"block"')
-    (check,) = conformance.run([sys.executable, "-c", code], Contender("numpy", "reference"))
+    (check,) = conformance.run(Candidate([sys.executable, "-c", code], REFERENCE))
     assert not check.passed and "as leaves, where a list of one of probe, prove" in check.seen
 
 
 def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
-    checks = list(conformance.run(HONEST, Contender("numpy", "reference"), tasks=("infer",)))
+    checks = list(conformance.run(Candidate(HONEST, REFERENCE), tasks=("infer",)))
     assert all(each.passed for each in checks)
     assert not any("train" in each.name for each in checks)
 
@@ -214,7 +216,7 @@ def test_a_worker_that_runs_inference_only_is_asked_for_nothing_else() -> None:
     ("exit", "block (train)", False), ("forgetful", "an epoch in a given order (for task fit; may be lacking)", True)])
 def test_a_worker_that_breaks_it_is_told_where(fault: str, broken: str, alive: bool,
                                                begun: Callable[[], list[int]]) -> None:
-    checks = list(conformance.run(command(fault), Contender("fake", "steady"), tasks=("train",)))
+    checks = list(conformance.run(Candidate(command(fault), Contender("fake", "steady")), tasks=("train",)))
     assert next(each.name for each in checks if not each.passed) == broken
     assert (checks[-1].name != broken) == alive
     assert begun() == []
@@ -293,8 +295,7 @@ def test_the_examination_of_what_cannot_be_started_says_so(capsys: pytest.Captur
 @pytest.mark.parametrize("written", [b"", b"PK\x03\x04 cut short"])
 def test_arrays_that_cannot_be_read_are_the_worker_s_fault(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "outputs.npz").write_bytes(written)
-    examination = conformance._Examination([], Contender("numpy", "reference"), ("infer",), conformance.MODEL, tmp_path,
-                                           1.0, {}, {})
+    examination = conformance.Examination(Candidate([], REFERENCE), ("infer",), conformance.MODEL, tmp_path, 1.0)
     with pytest.raises(conformance.Broken, match="no arrays that can be read"):
         examination._read(tmp_path / "outputs.npz")
 

@@ -18,6 +18,7 @@ from photofinish.outcome import LinkSweep
 from photofinish.reports import json
 from photofinish.runner import links
 from photofinish.values import Link, Progress, SpellingError
+from traffic import sent
 
 TINY = f"{Path(__file__).parent / 'tiny.py'}:tiny_plain"
 TWO = "fake:steady+mean[2,noise=0.001,sample=0.1,step=0.1]"
@@ -90,10 +91,10 @@ def test_hosts_reach_each_other_over_their_links_alone_and_are_gone_afterwards(c
                                     stdout=subprocess.PIPE, text=True)
         assert receiver.stdout is not None and receiver.stdout.readline() == "ready\n"
         assert os.readlink(f"/proc/{receiver.pid}/ns/net") != os.readlink("/proc/self/ns/net")  # noqa: PTH115
-        before = [each.sent() for each in hosts]
+        before = [sent(each.namespace) for each in hosts]
         subprocess.run(last.command([sys.executable, "-c", SENDS, "client", first.address, "500000"]), check=True)
         assert receiver.communicate()[0] == "500000\n"
-        moved = [each.sent() - was for each, was in zip(hosts, before)]
+        moved = [sent(each.namespace) - was for each, was in zip(hosts, before)]
         assert moved[-1] > 500_000 and all(each < 50_000 for each in moved[:-1])
         for host in hosts:
             shaped = subprocess.run(["tc", "-n", host.namespace, "qdisc", "show"], capture_output=True, text=True,
@@ -128,19 +129,18 @@ def test_what_a_killed_process_left_is_cleared_by_the_next(linked: None) -> None
 def test_a_race_over_a_link_says_so_and_its_processes_talk_over_it(linked: None, tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two processes need two cores")
-    sent: list[int] = []
+    counts: list[int] = []
 
     def look(progress: Progress) -> None:
-        if progress.stage == "block" and not sent:
-            sent.extend(links.Host(path.name, "").sent()
-                        for path in sorted(links.NAMESPACES.glob(f"{links.PREFIX}-{os.getpid()}-*")))
+        if progress.stage == "block" and not counts:
+            counts.extend(sent(path.name) for path in sorted(links.NAMESPACES.glob(f"{links.PREFIX}-{os.getpid()}-*")))
 
     (found,) = api.race(TINY, (TWO, ONE), link="100mbit", store=tmp_path, batch=8, threads=2, launches=2, seed=1,
                         listener=look, energy=False)
     (verdict,) = found.verdicts
     assert found.comparable and verdict.verdict == "FASTER"
     assert found.race.case.link == FAST and "links of 100 Mbit/s" in str(api.Outcome([found]))
-    assert len(sent) == 2 and min(sent) > 4 * models.find(TINY).graph().parameter_count
+    assert len(counts) == 2 and min(counts) > 4 * models.find(TINY).graph().parameter_count
     assert not list(links.NAMESPACES.glob(f"{links.PREFIX}-{os.getpid()}-*"))
     jsonschema.validate(json.race(found), json.schema("race"))
     assert api.load(store=tmp_path)[0].race.case.link == FAST

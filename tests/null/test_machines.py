@@ -17,6 +17,7 @@ from photofinish.runner import allocator, links, machines
 from photofinish.runner.machines import REACH
 from photofinish.values import Link, Progress
 from photofinish.worker import GUARD
+from traffic import sent
 
 TINY = f"{Path(__file__).parent / 'tiny.py'}:tiny_plain"
 TWO = "fake:steady+mean[2,noise=0.001,sample=0.1,step=0.1]"
@@ -51,12 +52,12 @@ def test_a_race_on_machines_says_so_and_its_processes_run_there(
         pytest.skip("two processes need two cores")
     with links.hosts(Link(1e9), 2) as hosts:
         reach(hosts)
-        before = [each.sent() for each in hosts]
+        before = [sent(each.namespace) for each in hosts]
         (found,) = api.race(TINY, (TWO, ONE), hosts=[each.address for each in hosts], store=tmp_path / "a store",
                             batch=8, threads=2, launches=2, seed=1, energy=False)
-        sent = [each.sent() - was for each, was in zip(hosts, before)]
+        moved = [sent(each.namespace) - was for each, was in zip(hosts, before)]
     assert found.comparable and found.verdicts[0].verdict == "FASTER"
-    assert min(sent) > 4 * models.find(TINY).graph().parameter_count
+    assert min(moved) > 4 * models.find(TINY).graph().parameter_count
     assert found.race.case.hosts == ("10.0.0.1", "10.0.0.2")
     assert "on 10.0.0.1 and 10.0.0.2" in str(api.Outcome([found]))
     jsonschema.validate(json.race(found), json.schema("race"))

@@ -2,8 +2,10 @@
 hand."""
 
 import json
+import os
 import re
 import shlex
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +125,15 @@ def test_a_slow_input_pipeline_is_what_epochs_wait_for(command: Callable[..., An
     assert [each["name"] for each in told["epochs"][0]["causes"]] == ["step", "training steps"]
 
 
+def test_of_epochs_the_two_that_were_asked_for_are_compared(tmp_path: Path) -> None:
+    slow, quick = "fake:steady[input=20,noise=0.001,step=0.010]", "fake:steady[input=1,noise=0.001,step=0.020]"
+    found = photofinish.why(MODEL, (slow, quick), "epoch", data="patterns:44", batch=8, epochs=2, launches=2,
+                            store=tmp_path / "store")
+    (pair,) = found.epochs
+    assert len(found.result.race.contenders) == 4 and {pair.a, pair.b} == {slow, quick}
+    assert why_run.read("last", tmp_path / "store").epochs == found.epochs
+
+
 def test_a_placebo_has_no_cause(tmp_path: Path) -> None:
     same = "fake:steady[node=0.01,noise=0]"
     found = photofinish.why(MODEL, (same, same), "infer", batch=8, launches=2, store=tmp_path / "store")
@@ -150,6 +161,57 @@ def test_a_layer_that_fails_alone_costs_that_layer(tmp_path: Path, monkeypatch: 
     assert "batch_norm1" not in timed and {"conv1", "relu1", "linear1", "global_average_pool1"} < timed
 
 
+@pytest.mark.parametrize("way", ["killed", "silent"])
+def test_a_process_that_ends_in_a_layer_is_there_for_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                  way: str) -> None:
+    ask = process.WorkerProcess.ask
+    building: dict[int, str] = {}
+
+    def fatal(self: process.WorkerProcess, do: str, *about: Any, **more: Any) -> Any:
+        building[self.pid] = more.get("graph", building.get(self.pid, ""))
+        if do == "block" and building[self.pid].endswith("layer.json") and "BatchNorm" in Path(
+                building[self.pid]).read_text():
+            if way == "silent":
+                raise process.WorkerFailed("hang", "gave no answer")
+            os.kill(self.pid, signal.SIGKILL)
+        return ask(self, do, *about, **more)
+
+    monkeypatch.setattr(process.WorkerProcess, "ask", fatal)
+    found = photofinish.why(MODEL, (SLOW, PLAIN), "infer", batch=8, launches=1, seed=1, store=tmp_path / "store")
+    (pair,) = found.comparisons
+    assert pair.lacking == ("batch_norm1",) and len(pair.lines) == 4
+    failed = sorted((each.contender, each.phase) for each in found.result.race.failures)
+    assert failed == sorted((name, "layer:batch_norm1") for name in (PLAIN, SLOW))
+
+
+def test_who_cannot_be_started_again_is_out_of_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = process.WorkerProcess.ask
+    looked: set[str] = set()
+
+    def fatal(self: process.WorkerProcess, do: str, *about: Any, **more: Any) -> Any:
+        if do == "profile":
+            looked.add(do)
+            raise process.WorkerFailed("hang", "gave no answer")
+        if do == "load" and looked and "slow" in str(more):
+            raise process.WorkerFailed("crash", "not again")
+        return ask(self, do, *about, **more)
+
+    monkeypatch.setattr(process.WorkerProcess, "ask", fatal)
+    found = photofinish.why(MODEL, (SLOW, PLAIN), "infer", batch=8, launches=1, store=tmp_path / "store")
+    failed = [(each.contender, each.phase) for each in found.result.race.failures if each.phase != "steps:profiler"]
+    assert failed == [(SLOW, "start")] and not found.comparisons
+
+
+def test_the_model_is_timed_as_long_in_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(why_run, "default_room", lambda: 1)
+    same = "fake:steady[node=0.01,noise=0]"
+    race = photofinish.why(MODEL, (same, same, same), "infer", batch=8, launches=1, certify=False,
+                           store=tmp_path / "store").result.race
+    assert [len(each.groups) for each in race.launches] == [2]
+    (steps,) = {len(block.seconds) for block in race.blocks}
+    assert steps > max(len(block.seconds) for block in race.part_blocks if block.part == "batch_norm1")
+
+
 def test_a_race_looks_into_steps_where_it_is_asked_to(command: Callable[..., Any]) -> None:
     asked = ("race", MODEL, "-c", f"{PLAIN},{SLOW}", "--profile", "--store", "store", "--quiet")
     told = command(*asked, "-t", "train", "-t", "infer", "--batch", "8", "--launches", "2", "--json")
@@ -162,7 +224,7 @@ def test_a_race_looks_into_steps_where_it_is_asked_to(command: Callable[..., Any
     assert refused.code == 2 and "leave --profile out" in refused.err
 
 
-@pytest.mark.parametrize(("kind", "recorded"), [("crash", True), ("unsupported", False)])
+@pytest.mark.parametrize(("kind", "recorded"), [("crash", True), ("hang", True), ("unsupported", False)])
 def test_a_profiler_that_fails_costs_its_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
                                                  recorded: bool) -> None:
     ask = process.WorkerProcess.ask
@@ -214,6 +276,7 @@ def test_stopped_before_the_first_epoch_it_compares_nobody(tmp_path: Path) -> No
     ((MODEL, "-c", "fake:steady"), "a race needs two contenders"),
     ((MODEL, "-c", "fake:steady,fake:steady+mean[2]", "-b", "8"), "no layer to themselves"),
     ((MODEL, "-c", "fake:steady,fake:steady", "--epochs", "3"), "explain --task epoch"),
+    ((MODEL, "-c", "fake:steady,fake:steady", "--task", "epoch", "--device", "cuda"), "works off its queue"),
     (("--from", "last"), "no race has been run"),
     (("--from", "last", "--budget", "15m"), "--budget does nothing here")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:

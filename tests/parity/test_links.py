@@ -17,6 +17,7 @@ from photofinish.runner.process import Worker, WorkerFailed
 from photofinish.runner.ranks import Ranks
 from photofinish.store import Store
 from photofinish.values import Link
+from traffic import sent
 
 STEPS = 3
 QUICK = "torch:eager+ddp[2]"  # `make test-environments` tries one of each framework
@@ -47,9 +48,9 @@ def ready(name: str, store: Path) -> Iterator[tuple[Course, Worker]]:
 @pytest.mark.parametrize("name", ALL if "PHOTOFINISH_STRATEGIES" in os.environ else [QUICK])
 def test_gradients_go_over_the_link(name: str, linked: None, tmp_path: Path) -> None:
     with ready(name, tmp_path) as (course, worker):
-        before = [host.sent() for host in course.hosts]
+        before = [sent(host.namespace) for host in course.hosts]
         worker.ask("block", 120, task="train", steps=STEPS)
-        moved = [host.sent() - was for host, was in zip(course.hosts, before)]
+        moved = [sent(host.namespace) - was for host, was in zip(course.hosts, before)]
     assert len(moved) == 2 and min(moved) > STEPS * 4 * course.graph.parameter_count
 
 

@@ -60,6 +60,7 @@ HEADER = """# /// script
 # build-dependencies = ["setuptools<58"]
 # no-build-isolation = true
 # system = ["clang"]
+# build-system = ["cmake"]
 # module = "gamma_ray"
 # recipes = [
 #     { version = "<1.1", python = ">=3.6,<3.7", dependencies = ["gamma", "numpy<1.17"], no-build-isolation = false },
@@ -134,10 +135,11 @@ def test_a_header_says_how_an_environment_is_made(tmp_path: Path) -> None:
     (tmp_path / "gamma.py").write_text(HEADER)
     info = read_header(tmp_path / "gamma.py")
     assert info.recipe == Recipe(">=3.8", ("gamma-gpu==7.8.1", "numpy==1.23.5"), "", ("setuptools<58",), False,
-                                 ("clang",), 190_000_000, 1_500_000_000)
+                                 ("clang",), 190_000_000, 1_500_000_000, build_system=("cmake",))
     assert (info.main, info.module, info.requirement) == ("gamma-gpu", "gamma_ray", "gamma-gpu==7.8.1")
     oldest, old = info.recipes
-    assert oldest == Recipe(">=3.6,<3.7", ("gamma", "numpy<1.17"), "<1.1", ("setuptools<58",), True, ("clang",))
+    assert oldest == Recipe(">=3.6,<3.7", ("gamma", "numpy<1.17"), "<1.1", ("setuptools<58",), True, ("clang",),
+                            build_system=("cmake",))
     assert (old.python, old.dependencies, old.download, old.disk) == (info.python, info.dependencies, 0, 80_000_000)
 
 
@@ -232,6 +234,7 @@ def test_a_device_the_framework_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match="beta does not run on cuda") as told:
         expand("beta", device="cuda")
     assert "--device cpu" in told.value.hint
+    assert expand("beta", "all", device=None) == expand("beta", "all")  # where it does not matter on which
 
 
 # This Python
@@ -541,6 +544,30 @@ def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytes
     assert "apt-get install surely-no-such-program" in found.cure
 
 
+def test_what_only_the_building_takes_is_not_asked_of_who_need_not_build(monkeypatch: pytest.MonkeyPatch,
+                                                                         tmp_path: Path) -> None:
+    """Horovod takes cmake to be built, and none to run: in this Python, or in the user's environment."""
+    there, missing = (FrameworkInfo(name, name.capitalize(), Recipe(
+        ">=3.6", packages, build_system=("surely-no-such-program",)), ("graph",), ("cpu",), {})
+        for name, packages in (("beta", ("numpy",)), ("alpha", ("alpha-cpu",))))
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": missing, "beta": there})
+    assert isinstance(resolve(Contender("beta", "graph")), Environment)
+    python(tmp_path / "bin" / "python", "3.9.1")
+    installed(tmp_path / "lib", alpha="1.5", numpy="1.17.0")
+    assert isinstance(resolve(Contender("alpha", "graph"), Choice.of([f"alpha={tmp_path}"])), Environment)
+    found = resolve(Contender("alpha", "graph"))
+    assert isinstance(found, Missing) and "needs surely-no-such-program" in found.reason
+    assert "apt-get install surely-no-such-program" in found.cure
+
+
+@pytest.mark.parametrize("name", ["torch.py", "tfjs.mjs", "onnxruntime_node.mjs"])
+def test_what_builds_horovod_and_installs_from_npm_is_not_needed_to_run(name: str) -> None:
+    info = read_header(environments.FOLDER / name)
+    recipe = info.strategies["horovod"].recipe if info.strategies else info.recipe
+    assert recipe is not None and recipe.build_system and not set(recipe.build_system) & set(recipe.system)
+    assert not {"cmake", "make", "npm"} & set(recipe.system)
+
+
 def test_a_gpu_that_is_missing_is_nothing_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("nvidia-smi"):
         pytest.skip("an NVIDIA GPU's driver is here")
@@ -582,6 +609,8 @@ def test_numpy_and_the_package_of_a_build_are_asked_for() -> None:
     assert ordered(Contender("alpha", "eager"), info).requirements == ("alpha==1.5", "numpy")
     built = ordered(Contender("alpha", "eager", (("build", "zoo:net"),)), info)
     assert built.requirements == ("alpha==1.5", "zoo==2", "numpy")
+    assert (built.name, built.title) == ("alpha[build=zoo]", "Alpha with zoo")
+    assert not set("[]") & set(str(built.folder))  # a pattern to many programs
 
 
 def test_a_strategy_of_another_package_has_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -12,10 +13,11 @@ from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Check, Findings, Recom
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
 from photofinish.factors_run import checked, taken
-from photofinish.render.document import Table
+from photofinish.render.document import Banner, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
 from photofinish.reports import flip as told_flip
+from photofinish.reports.json import schema
 from photofinish.stats import effects, judge
 from photofinish.values import Contender, Estimate, Failure, Result
 from stats_races import World, least_by_chance, most_by_chance
@@ -79,11 +81,10 @@ def test_a_setting_is_no_cause_of_a_gap_that_it_does_not_touch() -> None:
 
 
 def test_a_gain_is_confirmed_where_it_is_shown_again() -> None:
-    (result,) = raced(experiments([PLAIN], ["step=1,2"], 8)[1], {}, 1)
     foretold = Estimate(0.95, 0.8, 1.1)
     for observed, outcome in ((Estimate(1.05, 0.9, 1.2), NOT_CONFIRMED), (Estimate(1.05, 1.01, 1.1), CONFIRMED),
                               (Estimate(1.05, 1.05, 1.05, 0.0), NOT_CONFIRMED)):
-        assert Check(result, observed, foretold, None).outcome == outcome
+        assert Check(observed, foretold).outcome == outcome
 
 
 def test_a_cell_that_is_not_proven_says_nothing() -> None:
@@ -179,8 +180,8 @@ def test_a_cause_is_confirmed_only_by_the_gain_that_was_predicted(again: float, 
     _, planned = experiments([cause.changed.name, cause.slower.name], [], 8)
     (result,) = raced(planned, {"step=2": again}, seed=77)
     check = checked(result, cause, None)
-    assert check is not None and check.outcome == outcome
-    said = plain(report.paragraph(replace(what, check=check)))
+    assert check.observed is not None and check.outcome == outcome
+    said = plain(report.paragraph(replace(what, check=check, again=result)))
     assert outcome.lower() in said and f"{check.observed.value:.3f}" in said and f"{cause.predicted.value:.3f}" in said
 
 
@@ -270,11 +271,21 @@ def test_who_fails_when_raced_again_has_shown_nothing_and_takes_nothing_from_oth
     def without(who: Contender) -> Result:
         return judge(replace(result.race, failures=(Failure(who.name, "crash", "", 3, "measure"),)))
     advised = Recommended(cause.slower, cause.changed, (cause.factor,), cause.predicted)
-    assert taken(result, advised).observed is not None and taken(without(cause.changed), advised).observed is None
-    assert checked(without(cause.changed), cause, None) is None
+    assert taken(result, advised).observed is not None
+    failed = without(cause.changed)
+    unseen, unchecked = taken(failed, advised), checked(failed, cause, None)
+    assert unseen.observed is unchecked.observed is None and not unseen.holds and "crash" in unseen.reason
+    told = replace(what, check=unchecked, recommended=(unseen,), again=failed)
+    assert report.outcome(told) == NOT_CONFIRMED
+    said = plain(report.paragraph(told))
+    assert f"fresh launches, the cause is not confirmed: {unchecked.reason}." in said and "again." not in said
+    assert "What failed" in [each.title for each in report.document(told).sections]
+    jsonschema.validate(report.as_json(told), schema("factors"), cls=jsonschema.Draft202012Validator)
+    alone = plain(report.paragraph(replace(told, cause=None, check=None)))
+    assert "when raced again (" in alone and "not recommended" in alone and "Rather than" not in alone
     other = next(each for each in result.race.contenders if each not in (cause.changed.name, cause.slower.name))
     check = checked(without(Contender.parse(other)), cause, Contender.parse(other))
-    assert check is not None and check.outcome == CONFIRMED and check.gap is None
+    assert check.outcome == CONFIRMED and check.gap is None
 
 
 def test_a_contender_at_its_best_is_left_as_it_is() -> None:
@@ -310,12 +321,29 @@ def test_a_setting_that_is_no_change_is_told(names: tuple[str, ...], setting: st
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize(("tried", "said"), [(("threads=1",), ": not threads=1."),
-                                             (("threads=1", "batch 4"), ": neither threads=1 nor batch 4.")])
-def test_what_does_not_flip_it_is_told(tried: tuple[str, ...], said: str) -> None:
+SLOWER, OPEN = Estimate(1.2, 1.1, 1.3), Estimate(0.96, 0.90, 1.03)
+
+
+@pytest.mark.parametrize(("tried", "said"), [
+    ({"threads=1": SLOWER}, ": not threads=1."),
+    ({"threads=1": SLOWER, "batch=4": SLOWER}, ": neither threads=1 nor batch=4."),
+    ({"threads=1": SLOWER, "batch=4": OPEN}, "nor batch=4; of 1 it stays open, more --launches would tell."),
+    ({"threads=1": SLOWER, "batch=4": None}, ": not threads=1; no comparison came of batch=4."),
+    ({"batch=4": None}, "reverse that; no comparison came of batch=4.")])
+def test_what_does_not_flip_it_is_told(tried: dict[str, Estimate | None], said: str) -> None:
     start = found([PLAIN], ["step=1,2"], {}).results[0].race
-    looks = tuple(flip.Look(flip.Change(flip.SETTING, each, "b", "a"), "id", None, "it failed") for each in tried)
-    assert plain(told_flip.sentence(flip.Flips(start, "b", "a", Estimate(1.2, 1.1, 1.3), looks=looks))).endswith(said)
+    looks = tuple(flip.Look(flip.Change(flip.SETTING, each, "b", "a"), "id", ratio, "" if ratio else "it failed")
+                  for each, ratio in tried.items())
+    assert plain(told_flip.sentence(flip.Flips(start, "b", "a", SLOWER, looks=looks))).endswith(said)
+
+
+def test_what_is_open_on_the_way_is_not_said_to_reverse_nothing() -> None:
+    start = found([PLAIN], ["step=1,2"], {}).results[0].race
+    ahead = flip.Look(flip.Change(flip.BATCH, "batch=16", "b", "a", 2.0), "id", Estimate(0.8, 0.7, 0.9))
+    flips = flip.Flips(start, "b", "a", SLOWER, looks=(ahead,), answers=(flip.Answer(ahead, "batch=12", ahead),))
+    (banner,) = blocks_of(told_flip.document(flips), Banner)
+    assert isinstance(banner, Banner)
+    assert "the time of a; at batch=12 it is not shown to be ahead; on fresh" in plain(banner.details[0])
 
 
 @pytest.mark.parametrize(("seen", "said"), [

@@ -11,7 +11,6 @@ from photofinish import models, sensors
 from photofinish.environments import choice
 from photofinish.explain.anatomy import anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, moved, with_probes
-from photofinish.measure import passes
 from photofinish.render.quantities import plain
 from photofinish.reports import largest_batch, serving
 from photofinish.runner import arrange, energy, largest
@@ -53,18 +52,6 @@ def test_of_several_gpus_no_joules_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sensors, "meter", lambda device: Meter([]))
     here = course(worlds=(1, 2))
     assert "a contender here has several" in energy.prepare(here).reason and here.meter is None
-
-
-@pytest.mark.parametrize(("device", "waited"), [("cpu", 3.0), ("cuda", None)])
-def test_what_a_loop_waited_for_is_not_told_where_the_gpu_worked_meanwhile(device: str, waited: float | None) -> None:
-    clock = iter(range(100))
-    contestant = SimpleNamespace(wait=lambda handle: None, clock=lambda: float(next(clock)),
-                                 setup=SimpleNamespace(device=device))
-    own = object.__new__(passes.Passes)
-    vars(own).update(contestant=contestant, short=False, steps=3, pipeline=SimpleNamespace(
-        step=lambda batch: batch, batches=lambda: iter("abc")))
-    told = own._steps()
-    assert told["waited"] == waited and told["first_batch"] == 1.0
 
 
 def test_probes_are_large_enough_for_a_gpu() -> None:

@@ -3,6 +3,7 @@
 import getpass
 import json
 import platform
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_an_empty_machine_has_no_facts_and_breaks_nothing(tmp_path: Path) -> Non
     assert found["memory"] is None and found["clock"] is None and found["flags"] == []
     assert found["limits"] == {"cpus": None, "memory": None}
     assert found["frequency"] == {"governor": None, "turbo": None, "highest": None}
-    assert found["sensors"] == {"perf": False} and found["virtual"] == ""
+    assert found["physical_cores"] is None and found["virtual"] == ""
 
 
 def test_the_processor_is_the_first_one_listed(tmp_path: Path) -> None:
@@ -48,6 +49,28 @@ def test_the_processor_is_the_first_one_listed(tmp_path: Path) -> None:
     assert machine.cpu_model(root) == "Example CPU @ 2.00GHz"
     assert machine.cpu_flags(root) == ["avx2", "fma", "avx512f", "amx_int8"]
     assert machine.virtual(root) == "machine"
+
+
+def test_an_x86_processor_is_known_by_its_name_and_instruction_sets(tmp_path: Path) -> None:
+    """Certificates and references are kept by it: whatever is added to it makes them all again."""
+    assert machine.processor(write(tmp_path, {"proc/cpuinfo": XEON})) == \
+        "Example CPU @ 2.00GHz avx2 fma avx512f amx_int8"
+
+
+def arm(part: str, features: str) -> str:
+    return (f"processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: {features}\nCPU implementer\t: 0x41\n"
+            f"CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: {part}\nCPU revision\t: 1\n\nprocessor\t: 1\n")
+
+
+def test_two_processors_of_arm_are_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    told = {each: machine.processor(write(tmp_path / each, {"proc/cpuinfo": arm(each, features)}))
+            for each, features in (("0xd08", "fp asimd crc32"), ("0xd09", "fp asimd crc32"),
+                                   ("0xd40", "fp asimd asimdhp asimddp sve i8mm bf16"))}
+    assert told["0xd08"] == "aarch64, implementer 0x41, part 0xd08, variant 0x3 asimd"
+    assert told["0xd09"] != told["0xd08"]
+    assert told["0xd40"].endswith(" asimd asimdhp asimddp sve i8mm bf16")
 
 
 @pytest.mark.parametrize(("files", "seen"), [
@@ -94,10 +117,42 @@ def test_turbo_is_read_in_either_spelling(tmp_path: Path, files: dict[str, str],
     assert machine.frequency_control(root) == {"governor": "performance", "turbo": turbo, "highest": 3_500_000_000}
 
 
-@pytest.mark.parametrize(("siblings", "count"), [("0", 1), ("0,4", 2), ("0-1", 2), ("0-1,8-9", 4)])
-def test_threads_per_core(tmp_path: Path, siblings: str, count: int) -> None:
-    root = write(tmp_path, {"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": siblings})
-    assert machine.threads_per_core(root) == count
+def topology(root: Path, *cores: str) -> Path:
+    """A machine of those cores, each told as Linux tells a core's threads."""
+    return write(root, {f"sys/devices/system/cpu/cpu{thread}/topology/thread_siblings_list": core
+                        for core in cores for thread in machine._cpu_list(core)})
+
+
+@pytest.mark.parametrize(("cores", "allowed", "given", "physical"), [
+    (("0-1", "2-3", "4-5", "6-7"), range(8), [0, 2, 4, 6, 1, 3, 5, 7], 4),  # as clouds number them
+    (("0,4", "1,5", "2,6", "3,7"), range(8), [0, 1, 2, 3, 4, 5, 6, 7], 4),  # as most machines do
+    (("0-1", "2-3", "4", "5"), range(6), [0, 2, 4, 5, 1, 3], 4),  # cores of two kinds
+    (("0-3", "4-7"), range(8), [0, 4, 1, 5, 2, 6, 3, 7], 2),
+    (("0-1", "2-3", "4-5"), (1, 3, 4, 5), [1, 3, 4, 5], 3),  # what taskset left
+    (("0-1", "2-3"), (1,), [1], 1),
+    (("0", "1"), (0, 1), [0, 1], 2),
+    ((), range(4), [0, 1, 2, 3], None),  # not told
+])
+def test_every_core_gives_a_thread_before_one_gives_its_second(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: tuple[str, ...], allowed: Iterable[int],
+        given: list[int], physical: int | None) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(allowed), raising=False)
+    root = topology(tmp_path, *cores)
+    assert machine.usable_cores(root) == given
+    assert machine.physical_cores(root) == machine.facts(root)["physical_cores"] == physical
+
+
+def test_threads_of_a_core_are_put_together(tmp_path: Path) -> None:
+    root = topology(tmp_path, "0,4", "1,5", "2,6", "3,7")
+    assert machine.by_core([0, 1, 2, 3, 4, 5], root) == [[0, 4], [1, 5], [2], [3]]
+    assert machine.by_core([2, 0, 1], tmp_path / "nowhere") == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize(("quota", "threads"), [("max", 4), ("800000", 4), ("200000", 2), ("250000", 2), ("50000", 1)])
+def test_a_container_s_cores_are_those_whose_time_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str,
+                                                         threads: int) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
+    assert machine.usual_threads(write(tmp_path, {"sys/fs/cgroup/cpu.max": f"{quota} 100000"})) == threads
 
 
 def test_shares_tell_foreign_work_from_what_the_host_withheld() -> None:
@@ -148,7 +203,10 @@ def test_a_device_that_is_not_there_is_told_before_anything_starts(
 
 @pytest.mark.parametrize(("shown", "device", "lacking"), [
     (None, "cuda", ""), (None, "cuda:1", ""), (None, "cuda:2", "no GPU of number 2"), ("1", "cuda:0", ""),
-    ("1", "cuda:1", "no GPU of number 1"), ("", "cuda", "no GPU of number 0"),
+    ("1", "cuda:1", "no GPU of number 1"), ("", "cuda", "no GPU of number 0"), ("-1", "cuda", "no GPU of number 0"),
+    ("9", "cuda", "no GPU of number 0"), ("0,-1", "cuda", ""), ("0,-1", "cuda:1", "no GPU of number 1"),
+    ("-1,0", "cuda", "no GPU of number 0"), ("0,,1", "cuda:1", "no GPU of number 1"), ("1, 0", "cuda:1", ""),
+    ("GPU-1a2b,MIG-3c4d", "cuda:1", ""), ("none", "cuda", "no GPU of number 0"),
 ])
 def test_a_gpu_of_a_number_that_is_not_there_is_told_before_anything_starts(
         monkeypatch: pytest.MonkeyPatch, shown: str | None, device: str, lacking: str) -> None:

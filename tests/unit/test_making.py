@@ -79,6 +79,17 @@ def order(contender: Contender = CONTENDER) -> recipes.Order:
     return found
 
 
+def elsewhere(uv: Installer) -> str:
+    """A program that makes the same environment in a process of its own."""
+    return (f"import sys; from photofinish.environments import cache, make, choice, headers, FrameworkInfo, Recipe\n"
+            f"from photofinish.values import Contender\n"
+            f"recipe = Recipe('>=3.6', ('alpha-cpu==1.5',))\n"
+            f"alpha = FrameworkInfo('alpha', 'Alpha', recipe, ('eager',), ('cpu',), {{}})\n"
+            f"headers.frameworks = lambda: {{'alpha': alpha}}\n"
+            f"make.find_uv = lambda: {str(uv.path)!r}\n"
+            f"choice.obtain(Contender('alpha', 'eager'), choice.Choice(make=True), lambda progress: None)\n")
+
+
 def processes(script: Path) -> list[str]:
     """The processes that run a script."""
     found = []
@@ -141,6 +152,37 @@ def test_nothing_is_made_where_that_is_forbidden(uv: Installer, monkeypatch: pyt
     assert isinstance(get(allowed=False), Environment)  # what is there is used
 
 
+def test_what_building_takes_is_asked_before_an_installer_and_not_of_what_is_made(
+        uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    needy = replace(ALPHA, recipe=replace(ALPHA.recipe, build_system=("surely-no-such-program",)))
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": needy})
+    for missing in (get(), choice.have(order(), quiet)):
+        assert isinstance(missing, Missing) and "needs surely-no-such-program" in missing.reason
+    assert uv.called == []
+    monkeypatch.setattr(choice, "_on_system", lambda name: True)
+    there = get()
+    monkeypatch.setattr(choice, "_on_system", lambda name: False)
+    assert isinstance(there, Environment) and get() == resolve(CONTENDER) == held(CONTENDER) == there
+
+
+def test_one_with_a_package_of_models_is_told_apart_from_the_plain_one(uv: Installer,
+                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    info = replace(ALPHA, builds={"zoo": "zoo==2"})
+    monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": info})
+    built = Contender("alpha", "eager", (("build", "zoo:net"),), version="1.4")
+    for missing in (resolve(built), get(built, allowed=False)):
+        assert isinstance(missing, Missing) and missing.cure == "photofinish env create 'alpha@1.4[build=zoo]'"
+    uv.behave("fails")
+    failed = get(built)
+    assert isinstance(failed, Missing) and "photofinish env create 'alpha@1.4[build=zoo]' (" in failed.cure
+    uv.behave("")
+    assert isinstance(get(built), Environment) and isinstance(resolve(replace(built, options=())), Missing)
+    assert [each.name for each in cache.everything()] == ["alpha@1.4[build=zoo]"]
+    assert choice.at_hand("alpha", Choice()) == []  # that version alone would have to be made
+    get(replace(built, options=()))
+    assert choice.at_hand("alpha", Choice()) == ["1.4"]
+
+
 def test_a_failure_is_told_with_the_last_words_the_command_and_the_log(uv: Installer) -> None:
     uv.behave("fails")
     failed = get()
@@ -181,18 +223,37 @@ def test_an_interruption_leaves_nothing_that_looks_complete_and_no_installer(uv:
     assert isinstance(get(), Environment)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_told_to_end_ends_the_installer_first(uv: Installer, number: signal.Signals) -> None:
+    """By `kill`, by a batch system, by a terminal that is closed."""
+    uv.behave("hangs")
+    with subprocess.Popen([sys.executable, "-c", elsewhere(uv)]) as parent:
+        wait_until(lambda: len(uv.called) == 2)
+        os.kill(parent.pid, number)
+    try:
+        assert parent.returncode == 128 + number and processes(uv.path) == []
+        assert cache.read(order().folder) is None and not (order().folder / "environment").exists()
+    finally:
+        for each in processes(uv.path):
+            os.kill(int(each), signal.SIGKILL)
+
+
+def test_who_ignores_a_closed_terminal_goes_on(uv: Installer) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with make._leaving_in_order():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
 def test_a_parent_that_is_killed_leaves_its_lock_with_the_installer(uv: Installer) -> None:
     """Until the installer has ended, nobody else begins in the same folder."""
     uv.behave("hangs")
     folder = order().folder
-    code = (f"import sys; from photofinish.environments import cache, make, choice, headers, FrameworkInfo, Recipe\n"
-            f"from photofinish.values import Contender\n"
-            f"recipe = Recipe('>=3.6', ('alpha-cpu==1.5',))\n"
-            f"alpha = FrameworkInfo('alpha', 'Alpha', recipe, ('eager',), ('cpu',), {{}})\n"
-            f"headers.frameworks = lambda: {{'alpha': alpha}}\n"
-            f"make.find_uv = lambda: {str(uv.path)!r}\n"
-            f"choice.obtain(Contender('alpha', 'eager'), choice.Choice(make=True), lambda progress: None)\n")
-    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+    with subprocess.Popen([sys.executable, "-c", elsewhere(uv)]) as parent:
         wait_until(lambda: len(uv.called) == 2)
         os.kill(parent.pid, signal.SIGKILL)
     try:
@@ -413,6 +474,19 @@ def test_what_an_interrupted_installation_left_is_swept_and_logs_stay(uv: Instal
     failed.mkdir()
     (failed / "install.log").write_text("error")
     assert cache.trim(10**9) == [left] and failed.exists()
+
+
+def test_what_another_has_just_completed_is_not_swept(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was seen half made, and is whole when its turn comes."""
+    left, take = cache.root() / "left-0", cache._lock
+    (left / "environment").mkdir(parents=True)
+
+    def meanwhile(folder: Path, kind: int) -> Any:
+        cache.complete(Made(left, "left", "1", "", left / "environment" / "bin" / "python", "3.11.7", {}, 100, ""))
+        return take(folder, kind)
+
+    monkeypatch.setattr(cache, "_lock", meanwhile)
+    assert cache.trim(10**9) == [] and cache.read(left) is not None
 
 
 @pytest.mark.parametrize("told", ["", "{", "{}", json.dumps({"framework": "alpha"})])

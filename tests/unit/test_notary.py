@@ -12,7 +12,7 @@ from photofinish.store import Store
 
 def test_a_certificate_is_of_these_threads_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (entry,), _ = find_entries(["fake"], "cpu")
-    monkeypatch.setattr("photofinish.runner.arrange.usable_cores", lambda: [0, 1])
+    monkeypatch.setattr("photofinish.machine.usable_cores", lambda: [0, 1])
 
     def key(threads: int = 1) -> str:
         graph, case, optimizer = make_case("digits_cnn", 8, None, None, "", "matched", "cpu", threads)

@@ -60,6 +60,36 @@ def test_why_there_is_none_is_said_with_its_cure(folder: Path, tmp_path: Path, m
     assert isinstance(absent, Absent) and "root only" in absent.reason and absent.cure.startswith("sudo chmod a+r")
 
 
+X86, ARM = "processor : 0\nflags : fpu msr avx2\n", "processor : 0\nFeatures : fp asimd\n"
+
+
+@pytest.mark.parametrize(("processor", "kernel", "helps"), [
+    (X86, True, True), (X86, False, False), (X86.replace("avx2", "hypervisor"), True, False), (ARM, True, False),
+    ("", True, False),
+])
+def test_a_module_of_the_kernel_is_advised_where_it_may_help(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processor: str, kernel: bool, helps: bool) -> None:
+    folder = tmp_path / "powercap"
+    if kernel:
+        folder.mkdir()
+    (tmp_path / "cpuinfo").write_text(processor)
+    monkeypatch.setattr(powercap, "PROCESSORS", tmp_path / "cpuinfo")
+    absent = powercap.find("cpu", folder)
+    assert isinstance(absent, Absent) and "no RAPL counter" in absent.reason
+    assert ("modprobe" in absent.cure) is helps and bool(absent.cure) is helps
+
+
+def test_a_container_that_hides_the_counters_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docker leaves the links and hides what they lead to."""
+    (tmp_path / "cpuinfo").write_text(X86)
+    monkeypatch.setattr(powercap, "PROCESSORS", tmp_path / "cpuinfo")
+    for zone in ZONES:
+        (tmp_path / zone).symlink_to(f"../../devices/virtual/powercap/intel-rapl/{zone}")
+    absent = powercap.find("cpu", tmp_path)
+    assert isinstance(absent, Absent) and "this container" in absent.reason
+    assert "--privileged" in absent.cure and "modprobe" not in absent.cure
+
+
 class NvmlError(Exception):
     pass
 

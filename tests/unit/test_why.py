@@ -1,7 +1,7 @@
 """A model taken apart, and what simulated races of its parts say: how often a cause is named that is none, how often
 the planted one is in its interval."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -12,9 +12,10 @@ import factories
 from photofinish import models
 from photofinish.explain import causes, explain
 from photofinish.explain.anatomy import Anatomy, anatomy
-from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, with_probes
-from photofinish.graph import record
+from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, moved, with_probes
+from photofinish.graph import Tensor, record
 from photofinish.layers import Spec
+from photofinish.render import markdown
 from photofinish.render.document import Code, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import why as report
@@ -25,14 +26,27 @@ from photofinish.values import (
     Case,
     Certificate,
     Contender,
+    Epoch,
     Estimate,
     Launch,
+    Part,
     Profile,
     ProfiledStep,
     Race,
+    Training,
 )
 from photofinish.values.profile import COPIES, DISPATCH, IDLE, KERNELS, PLACES
-from photofinish.vocabulary import conv, embedding, linear, relu
+from photofinish.vocabulary import (
+    conv,
+    dropout,
+    embedding,
+    embedding_bag,
+    flatten,
+    learned_positions,
+    linear,
+    relu,
+    slice_axis,
+)
 from stats_races import least_by_chance, most_by_chance
 
 START = 0.0002  # of a step; every node takes NODE besides
@@ -232,6 +246,34 @@ def test_the_ceilings_are_the_best_of_all_and_floors_follow_from_them() -> None:
     assert not {PRODUCT, STREAM} & {line.part.name for line in explain(judge(race)).comparisons[0].lines}
 
 
+def test_a_floor_has_no_rows_that_nobody_asked_for() -> None:
+    def first(run: Callable[[Tensor], Tensor], spec: Spec) -> Part:
+        return anatomy(record(run, {"x": spec}), training=False).parts[0]
+
+    ids = Spec("T", (5,), "int32")
+    few = first(lambda x: linear(embedding(x, 8, 4), 8), ids)
+    many = first(lambda x: linear(embedding(x, 8000, 4), 8), ids)
+    assert many.kind == "Embedding" and many.parameters == 1000 * few.parameters
+    assert moved(few, 3) == moved(many, 3) == 4 * 3 * (5 + 5 * 4)
+    assert moved(first(lambda x: linear(embedding_bag(x, 900, 4), 8), ids), 3) == 4 * 3 * (5 + 4)
+    assert moved(first(lambda x: learned_positions(x, 700), Spec("TC", (5, 4))), 3) == 4 * 3 * (20 + 20)
+
+
+def test_what_moves_nothing_has_no_floor() -> None:
+    graph = record(lambda x: linear(flatten(dropout(slice_axis(conv(x, 4, 3), 0, 2), 0.5)), 8), {
+        "x": Spec("CHW", (3, 6, 6))})
+    bytes_of = {part.kind: moved(part, 8) for part in anatomy(graph, training=False).parts}
+    assert bytes_of == {"Conv": pytest.approx(4 * (8 * (108 + 144) + 108)), "Slice": 0, "Dropout": 0, "Flatten": 0,
+                        "Linear": pytest.approx(4 * (8 * (72 + 8) + 72 * 8 + 8))}
+    race = raced(np.random.default_rng(5), {}, spread=0.0)
+    turned = replace(race, parts=tuple(replace(part, kind="Flatten" if part.name == "relu1" else part.kind)
+                                       for part in race.parts))
+    whole, left = (explain(judge(each)).roofline for each in (race, turned))
+    assert whole is not None and left is not None
+    gone = {each.part.name for each in whole.roofs} - {each.part.name for each in left.roofs}
+    assert gone == {"relu1"} and left.floor < whole.floor
+
+
 @pytest.mark.parametrize(("reached", "said", "kept"), [
     (0.4, "cannot take less than", "Somebody was faster"), (3.1, "Somebody was faster", "cannot take less than")])
 def test_who_is_faster_than_the_ceilings_shows_that_they_are_none(reached: float, said: str, kept: str) -> None:
@@ -293,3 +335,46 @@ def test_layers_of_one_kind_fields_and_shape_are_one() -> None:
     graph = record(lambda x: conv(conv(conv(conv(x, 3, 3), 3, 3), 3, 3), 3, 3, 2), {"x": Spec("CHW", (3, 8, 8))})
     found = anatomy(graph, training=True).parts
     assert [part.nodes for part in found] == [("conv1",), ("conv2", "conv3"), ("conv4",)]
+
+
+def of_epochs(waits: Mapping[str, float | None], faster: Mapping[str, float], launches: int = 4) -> Race:
+    """A race of three epochs in each launch, in which contenders take 2 seconds times `faster`."""
+    race = factories.race(tuple(factories.Runner(name, 0.05) for name in waits), launches=launches)
+    noise = np.random.default_rng(7)
+    epochs = tuple(Epoch(launch, number, place, name, 2.0 * faster.get(name, 1.0) * np.exp(noise.normal(0, 0.01)), 32,
+                         0.1, 1.0, first_batch=0.01, waited=waits[name])
+                   for launch in range(1, launches + 1) for number in (1, 2, 3) for place, name in enumerate(waits))
+    case = replace(race.case, task="epoch", training=Training("digits", "d" * 64, 1000, 100, 3, None))
+    return replace(race, case=case, blocks=(), epochs=epochs)
+
+
+def test_of_epochs_those_are_compared_who_tell_what_they_waited_for() -> None:
+    waits = {"keras-jax:fit": None, "torch:eager": 0.1, "tensorflow:graph": 0.6}
+    found = explain(judge(of_epochs(waits, {"keras-jax:fit": 0.5, "tensorflow:graph": 1.2})))
+    (pair,) = found.epochs
+    assert (pair.a, pair.b) == ("torch:eager", "tensorflow:graph") and pair.causes[0].name == "input wait"
+    assert "is compared with nobody" in markdown.render([report.document(found)])
+
+
+@pytest.mark.parametrize(("waited", "said"), [(None, "tell what their loops waited for"), (0.1, "after the first")])
+def test_why_no_epochs_are_compared_is_told(waited: float | None, said: str) -> None:
+    race = of_epochs({"torch:eager": waited, "jax:jit": waited}, {})
+    told = race.epochs if waited is None else tuple(each for each in race.epochs if each.number == 1)
+    found = explain(judge(replace(race, epochs=told)))
+    assert not found.epochs and said in plain(report.document(found).summary)
+
+
+ASKED = ("torch:eager", "torch:eager[threads=1,workers=2]")
+APART = ("torch:eager[threads=1]", "torch:eager[workers=2]")
+
+
+@pytest.mark.parametrize(("others", "compared"), [(APART, 1), (APART[1:], 2)])
+def test_who_races_to_tell_two_apart_is_compared_with_nobody(others: tuple[str, ...], compared: int) -> None:
+    """With one of the others alone three were asked for: for two, all race that go together."""
+    names = (*ASKED, *others)
+    faster = {name: (1.3 if "threads=1" in name else 1.0) * (0.8 if "workers=2" in name else 1.0) for name in names}
+    found = explain(judge(of_epochs({name: 0.05 if "workers=2" in name else 0.4 for name in names}, faster)))
+    pairs = {(pair.a, pair.b) for pair in found.epochs}
+    assert len(pairs) == compared and (pairs == {ASKED}) == (compared == 1)
+    if compared == 1:
+        assert {each.name for each in found.epochs[0].causes if each.kind == causes.SETTING} == {"threads", "workers"}

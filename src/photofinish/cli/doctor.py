@@ -77,6 +77,8 @@ def energy(found: "Sensor | Absent") -> dict[str, Any]:
 def advice(found: dict[str, Any]) -> Iterator[str]:
     """What was seen, what it means and what to try; nothing when all is well."""
     facts, noise = found["machine"], found["noise"]
+    cores, physical, quota = facts["usable_cores"], facts["physical_cores"], facts["limits"]["cpus"]
+    threads = cores if quota is None else max(1, min(cores, int(quota)))
     for each in found["frameworks"]:
         if each["reason"]:
             yield f"{each['reason']}: {each['install']}"
@@ -96,13 +98,21 @@ def advice(found: dict[str, Any]) -> Iterator[str]:
     if noise["slowest"] > UNSTEADY:
         yield (f"A fixed job takes {noise['slowest']:.0%} longer one time in twenty: expect wide intervals, "
                "and trust a verdict only with them.")
-    if (facts["threads_per_core"] or 1) > 1:
-        yield "Cores share their units in pairs (hyper-threading): try --threads with half of them as well."
+    if physical and physical < threads:
+        yield (f"{cores} threads share the units of {physical} cores (hyper-threading): try --threads {physical} as "
+               "well, one for each core.")
     if facts["frequency"]["governor"] not in (None, "performance"):
         yield f"The frequency governor is {facts['frequency']['governor']}: `performance` makes times steadier."
-    if facts["limits"]["cpus"] and facts["limits"]["cpus"] < facts["usable_cores"]:
-        yield (f"This container may use {facts['limits']['cpus']:g} cores' time but sees {facts['usable_cores']}: "
-               "it will be throttled. Give --threads.")
+    if threads < cores:
+        yield (f"This container may use {quota:g} cores' time but sees {cores}: contenders have {threads} "
+               f"thread{'' if threads == 1 else 's'}, and are throttled if you give them more (--threads).")
+
+
+def _memory(there: int | None, allowed: int | None) -> str | None:
+    if there is None:
+        return None
+    less = "" if allowed is None or allowed >= there else f", of which this container may use {allowed / 2**30:.1f}"
+    return f"{there / 2**30:.1f} GiB{less}"
 
 
 def sheet(found: dict[str, Any]) -> "Document":
@@ -118,8 +128,9 @@ def sheet(found: dict[str, Any]) -> "Document":
         Heading("Frameworks"), frameworks, Facts((("C++ compiler (torch:compile)", found["compiler"] or "none"),)),
         Heading("This machine"), Facts((
             ("processor", facts["cpu"]), ("cores", f"{facts['usable_cores']} of {facts['cores']} usable"),
+            ("physical cores", str(facts["physical_cores"]) if facts["physical_cores"] else None),
             ("instructions", ", ".join(facts["flags"]) or None),
-            ("memory", f"{facts['memory'] / 2**30:.1f} GiB" if facts["memory"] else None),
+            ("memory", _memory(facts["memory"], facts["limits"]["memory"])),
             ("GPU", ", ".join(each["name"] for each in facts["gpus"]) or "none"),
             ("system", f"{facts['system']}, {facts['kernel']}, {facts['python']}, {facts['libc']}"),
             ("virtual", facts["virtual"] or "no"),

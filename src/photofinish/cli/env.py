@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 ALL = "all"
-OF_A_CONTENDER = re.compile(r":[^+\[]*|\[.*")  # what of a name says nothing of where it runs
+NO_MODEL = re.compile(r"(?<=[\[,])build=[^:,\]]+(?=[,\]])")  # a source of models: an environment has any of it
 NAMES = click.argument("names", nargs=-1, required=True, metavar="FRAMEWORK...")
 
 
@@ -137,19 +137,25 @@ Exit code: 0 done, 1 one is in use, 2 wrong use.""")
 def remove(names: tuple[str, ...], as_json: bool) -> int:
     """Remove the environments of each FRAMEWORK: torch all of torch's, torch@2.8.0 that version's, all every one."""
     from photofinish.environments import WITHOUT, cache, split
-    _contenders(names)  # misspelt ones are told before anything is gone
     wanted = [name for name in split(names) if not name.startswith(WITHOUT)]
     kept = [name.removeprefix(WITHOUT) for name in split(names) if name.startswith(WITHOUT)]
-    for name in (*wanted, *kept):
-        if (home := OF_A_CONTENDER.sub("", name)) != name:
+    for name in (*wanted, *kept):  # misspelt ones are told before anything is gone
+        if name != ALL and (home := _home(name)) != name:
             raise UsageError(f"{name}: an environment is that of all modes and options", f"write {home}")
     removed: list[Entry] = []
     in_use: list[Entry] = []
+    refused: list[UsageError] = []
     made = cache.everything()
     for each in made:
         if any(_means(name, each) for name in wanted) and not any(_means(name, each) for name in kept):
             entry = told(each)
-            (removed if cache.remove(each.folder) else in_use).append(entry)
+            try:
+                (removed if cache.remove(each.folder) else in_use).append(entry)
+            except OSError as error:  # somebody else's, or on a disk where nobody can say who uses it
+                refused.append(UsageError(
+                    f"{each.name} {each.version} cannot be removed: {error.strerror}: {error.filename}",
+                    "if it is yours and nobody uses it, remove its folder by hand; environments can lie elsewhere: "
+                    "PHOTOFINISH_CACHE=FOLDER"))
     if as_json:
         _print({"removed": removed, "in_use": in_use})
     for entry in () if as_json else removed:
@@ -159,6 +165,8 @@ def remove(names: tuple[str, ...], as_json: bool) -> int:
     for name in wanted:
         if not any(_means(name, each) for each in made):
             click.echo(f"no environment of {name} has been made", err=True)
+    if refused:
+        raise refused[0]
     return 1 if in_use else 0
 
 
@@ -200,20 +208,36 @@ def sheet(frameworks: Sequence[Entry], made: Sequence[Entry]) -> "Document":
 
 
 def _contenders(names: Sequence[str]) -> "list[Contender]":
-    """In their default modes. Raises UsageError for a name that is none."""
+    """In their default modes, on whatever device they run. Raises UsageError for a name that is none."""
     from photofinish.environments import expand, split
-    return expand(*(f"{name}[2]" if "+" in name and "[" not in name else name for name in split(names)))
+    return expand(*map(_entered, split(names)), device=None)
+
+
+def _entered(name: str) -> str:
+    """The name of an environment as that of a contender, with the number of processes and the model that it leaves
+    out."""
+    home, bracket, options = NO_MODEL.sub(lambda found: f"{found[0]}:any", name).partition("[")
+    if "+" in home and not options[:1].isdecimal():
+        return f"{home}[2,{options}" if bracket else f"{home}[2]"
+    return home + bracket + options
+
+
+def _home(name: str) -> str:
+    """What the environment of that contender is called. Raises UsageError for a name that is none."""
+    from photofinish.environments import checked, frameworks, recipes
+    contender = checked(_entered(name), device=None)
+    return recipes.home_of(contender, frameworks()[contender.framework])
 
 
 def _existing(contender: "Contender") -> "tuple[Order, Made]":
     """A contender's environment. Raises UsageError if it has not been made."""
-    from photofinish.environments import Missing, cache, choice
+    from photofinish.environments import Missing, cache, choice, recipes
     order = choice.order_for(contender)
     if isinstance(order, Missing):
         raise UsageError(order.reason, order.cure)
     made = cache.read(order.folder)
     if made is None:
-        raise UsageError(f"no environment of {order.title} has been made", f"photofinish env create {order.name}")
+        raise UsageError(f"no environment of {order.title} has been made", recipes.creating(order.name))
     return order, made
 
 

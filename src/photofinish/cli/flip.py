@@ -49,7 +49,7 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     """
     from photofinish import flip_run
     from photofinish.cli import present
-    from photofinish.factors.flip import NOT_CONFIRMED
+    from photofinish.factors import NOT_CONFIRMED
     from photofinish.reports import flip as report
     from photofinish.store import reading
     found, interrupted = present.found(flip_run.run, model, contenders, quiet=quiet, **asked)

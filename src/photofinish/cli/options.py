@@ -246,7 +246,9 @@ def _known_device(_ctx: click.Context, _param: click.Parameter, device: str) -> 
 device = click.option("--device", default="cpu", show_default=True, metavar="NAME", callback=_known_device,
                       help="cpu or cuda. On an H200, PyTorch, JAX and Keras on both have been run; on others, and on "
                            "several GPUs, nothing.")
-threads = click.option("--threads", type=COUNT, metavar="N", help="CPU threads of each contender. Default: every core.")
+threads = click.option("--threads", type=COUNT, metavar="N",
+                       help="CPU threads of each contender. Default: every core, or as many as a container gives the "
+                            "time of.")
 store = click.option("--store", type=click.Path(path_type=Path), metavar="FOLDER",
                      help="Where results are kept. Default: .photofinish in the current folder.")
 recertify = click.option("--recertify", is_flag=True,
@@ -314,8 +316,8 @@ epochs = click.option("--epochs", type=COUNT, metavar="N",
 
 def budget(of: str) -> Callable[[Command], Command]:
     return click.option("--budget", type=Duration(), default="5m", show_default=True,
-                        help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h. Where the number of launches "
-                             "is fixed, it says how long each may be, and not when they end.")
+                        help=f"Time for the measurements of each {of}, such as 90s, 5m or 1h. Where the number of "
+                             "launches is fixed, it says how long each may be, and not when they end.")
 
 
 measuring = together(optimizer, regime, budget("race"), precision, margin, launches)

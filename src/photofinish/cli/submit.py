@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ stopped at --time.""")
               help="Machines, of Slurm. The command runs on the first; in it `allocated` stands for all: --hosts "
                    "allocated.")
 @click.option("--cpus", type=click.IntRange(min=1), metavar="N",
-              help="CPU cores of each machine. Default: as many as it has, shared with no other job.")
+              help="CPU cores of each machine, of Slurm and Ray. Default: as many as it has, shared with no other job.")
 @click.option("--time", "duration", type=options.Duration(), default="24h", show_default=True,
               help="When the job is stopped, if it has not ended: of Slurm and local, in whole minutes.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
@@ -38,7 +39,8 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     """Run COMMAND, `race resnet50` say, as a job of a cluster, and say here what it says.
 
     The job runs it in this folder with this Python, which the machines of the cluster see at the same paths; its
-    results are in the store as always. Ctrl-C cancels the job; what it had measured is kept.
+    results are in the store as always. Ctrl-C cancels the job, whose last words are shown; what it had measured is
+    kept.
     """
     from photofinish import submission
     from photofinish.api import DEFAULT_STORE
@@ -58,10 +60,11 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     job = submission.submit(placed, cluster, kept / "jobs", nodes, cpus, duration / 3600, asked)
     click.echo(f"Job {job.name} ({cluster}): {submission.shown(placed)}", err=True)
     try:
-        return job.follow(sys.stdout, sys.stderr, lambda: click.echo(f"Job {job.name} has begun.", err=True))
+        return job.follow(sys.stdout, sys.stderr,
+                          partial(click.echo, f"Job {job.name} has begun.", err=True),
+                          partial(click.echo, f"Stopped by hand: job {job.name} is cancelled. What it had measured is "
+                                              "kept.", err=True))
     except KeyboardInterrupt:
-        job.cancel()
-        click.echo(f"Stopped by hand: job {job.name} is cancelled. What it had measured is kept.", err=True)
         return 130
 
 

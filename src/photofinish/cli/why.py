@@ -43,8 +43,8 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
 
     The contenders race on MODEL, each proven to compute the same; then, in the same processes, every distinct layer of
     it is timed alone at its real shapes, forward and in a training step. A layer is named as a cause only if what it
-    adds to the gap is shown not to be zero; so is a setting in which contenders differ, and a place of a step at which
-    nothing computes. Of --task epoch it says whether they wait for batches, or their steps take longer.
+    adds to the gap is shown not to be zero; so is a setting in which contenders differ, and a place of a step other
+    than its kernels. Of --task epoch it says whether they wait for batches, or their steps take longer.
     """
     from photofinish import why_run
     from photofinish.cli import present

@@ -26,8 +26,8 @@ _held: dict[Path, IO[bytes]] = {}  # the locks of what this process uses
 @dataclass(frozen=True)
 class Made:
     """An environment that is there. `version` is the framework's, `asked` the one that was asked for ("" for the
-    usual), `strategy` the one it was made for; `python` what starts it, `packages` everything in it; `bytes` what it
-    takes."""
+    usual), `strategy` and `source` (of models) what it was made for; `python` what starts it, `packages` everything in
+    it; `bytes` what it takes."""
 
     folder: Path
     framework: str
@@ -39,10 +39,11 @@ class Made:
     bytes: int
     made: str
     strategy: str = ""
+    source: str = ""
 
     @property
     def name(self) -> str:
-        return spelled(self.framework, self.asked, self.strategy)
+        return spelled(self.framework, self.asked, self.strategy, self.source)
 
     @property
     def used(self) -> float:
@@ -52,9 +53,10 @@ class Made:
         return 0.0
 
 
-def spelled(framework: str, version: str = "", strategy: str = "") -> str:
-    """As contenders are: torch, torch@2.8.0, torch+horovod."""
-    return framework + (f"@{version}" if version else "") + (f"+{strategy}" if strategy else "")
+def spelled(framework: str, version: str = "", strategy: str = "", source: str = "") -> str:
+    """The name of an environment, as contenders are spelled: torch, torch@2.8.0, torch+horovod, torch[build=timm]."""
+    return (framework + (f"@{version}" if version else "") + (f"+{strategy}" if strategy else "")
+            + (f"[build={source}]" if source else ""))
 
 
 def root() -> Path:
@@ -142,12 +144,15 @@ def alone(folder: Path) -> Iterator[int | None]:
         yield lock.fileno()
 
 
-def remove(folder: Path) -> bool:
-    """Removes an environment, complete or not; False if it is in use. Raises OSError where that is not allowed."""
+def remove(folder: Path, unless_complete: bool = False) -> bool:
+    """Removes an environment, complete or not; False if it is in use, or complete by now and to be kept then. Raises
+    OSError where that is not allowed."""
     lock = _lock(folder, fcntl.LOCK_EX)
     if lock is None:
         return False
     with lock:
+        if unless_complete and read(folder) is not None:
+            return False
         (folder / ".complete").unlink(missing_ok=True)  # first: what is left half removed must not look complete
         shutil.rmtree(folder, ignore_errors=True)
     return True
@@ -159,7 +164,7 @@ def trim(most: float) -> list[Path]:
     there = everything()
     left_behind = [folder for folder in root().glob("*-*") if folder not in {each.folder for each in there}
                    and (folder / "environment").exists()]  # the log of one that failed is kept
-    gone = [folder for folder in left_behind if _removed(folder)]
+    gone = [folder for folder in left_behind if _removed(folder, unless_complete=True)]  # another may just be done
     total = sum(each.bytes for each in there)
     for each in reversed(there):
         if total <= most:
@@ -170,9 +175,9 @@ def trim(most: float) -> list[Path]:
     return gone
 
 
-def _removed(folder: Path) -> bool:
+def _removed(folder: Path, unless_complete: bool = False) -> bool:
     with suppress(OSError):  # what others have made in a cache that all share
-        return remove(folder)
+        return remove(folder, unless_complete)
     return False
 
 

@@ -27,7 +27,7 @@ from photofinish.environments.cache import spelled
 from photofinish.environments.contenders import everybody, known
 from photofinish.environments.framework import FrameworkInfo
 from photofinish.environments.make import Listener, Missing
-from photofinish.environments.recipes import Order, apart, beside, titled
+from photofinish.environments.recipes import Order, apart, beside, creating, home_of, source_of, titled
 from photofinish.errors import UsageError, at_home, unknown
 from photofinish.values import Contender, SpellingError
 
@@ -148,7 +148,7 @@ def have(order: Order, listener: Listener) -> cache.Made | Missing:
     most = cache.limit()
     try:
         while (there := cache.hold(order.folder)) is None:
-            made = make.make(order, listener)
+            made = _unmakeable(order) or make.make(order, listener)
             if isinstance(made, Missing):
                 return made
             if (there := cache.hold(order.folder)) is not None:
@@ -170,7 +170,12 @@ def look(contender: Contender, choice: Choice) -> Environment | Missing | Order:
     if settled is not None:
         return settled
     here = own(contender)
-    return here if isinstance(here, Environment) else order_for(contender)
+    if isinstance(here, Environment):
+        return here
+    order = order_for(contender)
+    if isinstance(order, Order) and (lacking := _unmakeable(order)) and _found(order) is None:
+        return lacking
+    return order
 
 
 def order_for(contender: Contender) -> Order | Missing:
@@ -202,9 +207,17 @@ def _lacking(contender: Contender) -> Missing | None:
     """What the framework needs of the system and does not find there."""
     framework = headers.frameworks()[contender.framework]
     recipe = recipes.recipe_of(framework, contender.version, contender.strategy)
-    lacking = [each for each in recipe.system if not _on_system(each)]
+    return _absent(recipe.system, titled(framework, strategy=apart(contender, framework)))
+
+
+def _unmakeable(order: Order) -> Missing | None:
+    """What making an environment takes of the system and does not find there."""
+    return _absent(order.recipe.build_system, f"making an environment for {order.title}")
+
+
+def _absent(needed: Sequence[str], title: str) -> Missing | None:
+    lacking = [each for each in needed if not _on_system(each)]
     packages = [DEBIAN.get(each, each) for each in lacking]
-    title = titled(framework, strategy=apart(contender, framework))
     if DRIVER in lacking:
         return Missing(f"{title} needs an NVIDIA GPU, and no driver of one is here ({DRIVER} is missing)",
                        "run it on a machine that has one")
@@ -218,18 +231,18 @@ def own(contender: Contender) -> Environment | Missing:
     version = installed_version(framework)
     here = sys.version.split()[0]
     if version is None:
-        create = cure(framework, contender.version)
+        create = creating(home_of(contender, framework))
         if framework.language != "python":
             return Missing(f"{framework.title} runs in Node.js, in an environment of its own", create)
         return Missing(f"{framework.title} is not installed for this Python {here}", create)
     if not _is(version, contender.version):
         return Missing(f"{framework.title} {contender.version} is not installed: this Python has {version}",
-                       cure(framework, contender.version))
+                       creating(home_of(contender, framework)))
     for module in beside(contender, framework):
         if importlib.util.find_spec(module) is None:
             return Missing(f"{module} is not installed for this Python {here}",
-                           f"photofinish env create {spelled(framework.name, contender.version, contender.strategy)}")
-    source = _source(contender)
+                           creating(home_of(contender, framework)))
+    source = source_of(contender)
     if source and importlib.util.find_spec(source.partition(".")[0]) is None:
         return Missing(f"{source} is not installed for this Python {here}", f"pip install '{framework.builds[source]}'")
     return Environment(Path(sys.executable), framework, version)
@@ -253,7 +266,7 @@ def installed_version(framework: FrameworkInfo) -> str | None:
 def cure(framework: FrameworkInfo, version: str = "") -> str:
     """The command that makes it available, in an environment of its own: what it pins would change this Python's other
     packages."""
-    return f"photofinish env create {spelled(framework.name, version)}"
+    return creating(spelled(framework.name, version))
 
 
 def installed(choice: Choice | None = None, device: str = "cpu") -> list[Contender]:
@@ -268,7 +281,7 @@ def at_hand(framework: str, choice: Choice) -> list[str]:
     given = [_given(Contender(framework, version=name.partition("@")[2]), choice) for name in choice.given
              if name.partition("@")[0] == framework]
     found = [here or "", *(each.version for each in given if isinstance(each, Environment)),
-             *(made.asked for made in cache.everything() if made.framework == framework)]
+             *(made.asked for made in cache.everything() if made.name == spelled(framework, made.asked))]
     return list(dict.fromkeys(version.partition("+")[0] for version in found if version))
 
 
@@ -291,7 +304,7 @@ def _given(contender: Contender, choice: Choice) -> Environment | Missing | None
     if found is None:
         return Missing(f"{python} does not start as a CPython 3", f"name another with --env {name}=PATH")
     needed = {framework.module: framework.requirement, "numpy": "numpy", **beside(contender, framework)}
-    source = _source(contender)
+    source = source_of(contender)
     if source:
         needed[source.partition(".")[0]] = framework.builds[source]
     for module, requirement in needed.items():
@@ -315,11 +328,6 @@ def _made(there: cache.Made, framework: FrameworkInfo) -> Environment:
 def _is(version: str, wanted: str) -> bool:
     """Whether that is the version asked for; "" asks for none."""
     return not wanted or version.partition("+")[0] == wanted
-
-
-def _source(contender: Contender) -> str:
-    """The package whose model the option `build` asks for, "" without it."""
-    return dict(contender.options).get("build", "").partition(":")[0]
 
 
 def _is_there(package: str) -> bool:

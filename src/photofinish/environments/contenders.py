@@ -34,8 +34,9 @@ LISTED = {"torchvision": "torchvision.models.list_models()", "timm": "timm.list_
 NOT_YET = {"rocm": "AMD's GPUs", "mps": "Apple's GPUs", "xpu": "Intel's GPUs"}  # no adapter has them
 
 
-def expand(*texts: str, device: str = "cpu") -> list[Contender]:
-    """Contenders as spelled in comma-separated lists, with default modes filled in.
+def expand(*texts: str, device: str | None = "cpu") -> list[Contender]:
+    """Contenders as spelled in comma-separated lists, with default modes filled in: those that run on the device, where
+    it matters (None).
 
     One named twice races against itself (a placebo): the second becomes #2. Whoever stands before "-torch" or
     "-torch:eager" and is so called is taken out: "all,-torch". Raises UsageError.
@@ -47,7 +48,7 @@ def expand(*texts: str, device: str = "cpu") -> list[Contender]:
         if text.startswith(WITHOUT):
             contenders = _without(text.removeprefix(WITHOUT), contenders)
         else:
-            contenders += everybody(device) if text == ALL else [replace(checked(text, device), copy=1)]
+            contenders += everybody(device or "cpu") if text == ALL else [replace(checked(text, device), copy=1)]
     if texts and not contenders:
         raise UsageError(f"{','.join(texts)!r} leaves no contender", f"write {ALL},{WITHOUT}torch, say")
     return [replace(each, copy=contenders[:place].count(each) + 1) for place, each in enumerate(contenders)]
@@ -109,8 +110,8 @@ def _check_no_twin(text: str) -> None:
                          f"write {hosts[-1]}[build={text}], which runs it{others}")
 
 
-def checked(text: str, device: str = "cpu") -> Contender:
-    """One contender, its framework, mode, options and device known to exist. Raises UsageError."""
+def checked(text: str, device: str | None = "cpu") -> Contender:
+    """One contender, its framework, mode, options and device (None: on any) known to exist. Raises UsageError."""
     _check_no_twin(text.strip())
     try:
         contender = Contender.parse(text.strip())
@@ -153,7 +154,7 @@ def checked(text: str, device: str = "cpu") -> Contender:
             raise UsageError(f"{contender.name} runs a loop of {framework.title}, in which no fault can be planted",
                              f"plant it in {framework.name}:{framework.loops[contender.mode]}")
     devices = framework.devices_of(contender.mode)
-    if device.partition(":")[0] not in devices:
+    if device is not None and device.partition(":")[0] not in devices:
         of = framework.name if devices == framework.devices else f"{framework.name}:{contender.mode}"
         raise UsageError(f"{of} does not run on {device}", f"leave it out, or race on --device {' or '.join(devices)}")
     return contender
@@ -167,7 +168,7 @@ def _check_switch(framework: FrameworkInfo, name: str) -> None:
         raise UsageError(f"{name} is set by Photofinish wherever {framework.title} runs", "leave it out")
 
 
-def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str) -> None:
+def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str | None) -> None:
     """Raises UsageError unless the framework has that strategy, in that mode, version and device."""
     if not framework.strategies:
         able = ", ".join(f"{each.name}+{name}" for each in headers.frameworks().values() for name in each.strategies)
@@ -179,7 +180,7 @@ def _check_strategy(framework: FrameworkInfo, contender: Contender, device: str)
     if contender.mode not in strategy.modes:
         raise UsageError(f"{contender.name}: {contender.strategy} has never been run in mode {contender.mode}",
                          f"modes: {', '.join(strategy.modes)}")
-    if device.partition(":")[0] not in strategy.devices:
+    if device is not None and device.partition(":")[0] not in strategy.devices:
         raise UsageError(f"{contender.name}: {contender.strategy} has never been run on {device}",
                          f"devices: {', '.join(strategy.devices)}")
     if framework.recipe_for(contender.version).driver:

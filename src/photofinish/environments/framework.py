@@ -26,11 +26,11 @@ class Recipe:
     `version` is the range of the framework's versions it is for ("" for the usual one); `build_dependencies` are
     installed before the rest, which is then built among them if `build_isolation` is off, with `build_environment`
     among the variables and `compiler_flags` after those that a package gives the C++ compiler; `system` are programs,
-    libraries or Debian packages that must be there; `download` and `disk` are bytes, 0 where nobody has measured them;
-    `npm` are packages for Node.js ("@scope/name@1.2.3"). `modes` are those that these versions have, none listed
-    meaning all; `driver` is the module of a part that drives them ("" for the framework's own file) and
-    `layers` one that tells what they make of each layer ("" where that is the same as today); `hazards` are told before
-    they race.
+    libraries or Debian packages that must be there, `build_system` those that only its installation takes; `download`
+    and `disk` are bytes, 0 where nobody has measured them; `npm` are packages for Node.js ("@scope/name@1.2.3").
+    `modes` are those that these versions have, none listed meaning all; `driver` is the module of a part that drives
+    them ("" for the framework's own file) and `layers` one that tells what they make of each layer ("" where that is
+    the same as today); `hazards` are told before they race.
     """
 
     python: str
@@ -48,6 +48,7 @@ class Recipe:
     hazards: str = ""
     build_environment: dict[str, str] = field(default_factory=dict)
     compiler_flags: str = ""
+    build_system: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

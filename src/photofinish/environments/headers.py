@@ -5,6 +5,9 @@ Headers are PEP 723 blocks: the Python range and packages any installer understa
 JavaScript has the same block in its own comments, and says under `npm` which packages its worker imports; those of
 Python are for programs that this worker calls.
 
+    system = ["clang"]                                  programs, libraries or Debian packages without which nothing of
+                                                        it runs,
+    build-system = ["cmake"]                            and those that only making an environment takes.
     compiles = { jit = "seconds", nojit = "minutes" }   what a small model waits for before it runs, in these modes; in
                                                         others it runs at once. The parity tests try the first layer
                                                         by layer, those of "seconds" on one graph of all layers, and
@@ -111,7 +114,7 @@ def _recipe(usual: Recipe, given: dict[str, Any]) -> Recipe:
                   _bytes(given["disk"]) if "disk" in given else usual.disk,
                   tuple(given.get("npm", usual.npm)), tuple(given.get("modes", ())), given.get("driver", ""),
                   given.get("layers", ""), given.get("hazards", ""), given.get("build-environment", {}),
-                  given.get("compiler-flags", ""))
+                  given.get("compiler-flags", ""), tuple(given.get("build-system", usual.build_system)))
 
 
 def _of_training(own: dict[str, Any]) -> tuple[str, ...]:

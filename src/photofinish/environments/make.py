@@ -9,9 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from photofinish.environments import cache, interpreters, npm
 from photofinish.environments.cache import Made
 from photofinish.environments.framework import main_of
 from photofinish.environments.indexes import uv_flags, uv_settings
-from photofinish.environments.recipes import Order
+from photofinish.environments.recipes import Order, creating
 from photofinish.values import Progress
 
 Listener = Callable[[Progress], None]
@@ -156,7 +157,7 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
         if found is None or main not in packages:
             return _failed(order, command, f"left no {main} behind")
         made = Made(folder, order.framework.name, packages[main], order.version, found.python, found.version, packages,
-                    cache.size_of(folder), time.strftime("%Y-%m-%dT%H:%M:%S%z"), order.strategy)
+                    cache.size_of(folder), time.strftime("%Y-%m-%dT%H:%M:%S%z"), order.strategy, order.source)
         cache.complete(made)
     finally:
         if cache.read(folder) is None:
@@ -168,24 +169,43 @@ def _make(order: Order, lock: int, listener: Listener) -> Made | Missing:
 def _run(command: list[str], variables: dict[str, str], order: Order, lock: int, listener: Listener) -> int:
     """The exit code of an installer. Ends it with everything it started if anything interrupts us."""
     log = order.folder / "install.log"
-    with log.open("a") as sink:
-        sink.write(f"$ {shlex.join(command)}\n")
-        sink.flush()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
-                                   env=variables, cwd=order.folder, start_new_session=True, pass_fds=[lock])
+    with _leaving_in_order():
+        with log.open("a") as sink:
+            sink.write(f"$ {shlex.join(command)}\n")
+            sink.flush()
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+                                       env=variables, cwd=order.folder, start_new_session=True, pass_fds=[lock])
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    return process.wait(timeout=LOOK)
+                line = next(reversed(_lines(log, 1)), "")
+                size = cache.size_of(order.folder) if order.recipe.disk else 0
+                listener(Progress("making", f"{order.name}: {line}", done=min(size, order.recipe.disk),
+                                  total=order.recipe.disk or None))
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@contextmanager
+def _leaving_in_order() -> Iterator[None]:
+    """What else ends this process, a closed terminal or `kill`, is an interruption like Ctrl-C meanwhile. Not where
+    something else was to happen (nohup), nor in threads, to which Python tells no signal."""
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)  # as a shell says of who was ended by it
+
+    ending = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) == signal.SIG_DFL]
+    ours = ending if threading.current_thread() is threading.main_thread() else []
+    for each in ours:
+        signal.signal(each, leave)
     try:
-        while True:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(timeout=LOOK)
-            line = next(reversed(_lines(log, 1)), "")
-            size = cache.size_of(order.folder) if order.recipe.disk else 0
-            listener(Progress("making", f"{order.name}: {line}", done=min(size, order.recipe.disk),
-                              total=order.recipe.disk or None))
+        yield
     finally:
-        if process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        for each in ours:
+            signal.signal(each, signal.SIG_DFL)
 
 
 def _failed(order: Order, command: list[str], how: str) -> Missing:
@@ -195,7 +215,7 @@ def _failed(order: Order, command: list[str], how: str) -> Missing:
                next(reversed(lines), ""))
     return Missing(f"no environment for {order.title} could be made with Python {order.interpreter.version}: "
                    f"{Path(command[0]).name} {how}: {why}",
-                   f"try it again with: photofinish env create {order.name} (it ran {shlex.join(command)}; "
+                   f"try it again with: {creating(order.name)} (it ran {shlex.join(command)}; "
                    f"all it said is in {log})", "\n".join(lines))
 
 

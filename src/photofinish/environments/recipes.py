@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from photofinish.values import Contender
 @dataclass(frozen=True)
 class Order:
     """An environment that can be made. `version` is the one asked for ("" for the usual), `strategy` the one that has a
-    recipe of its own, if it is for that; `pins` are exact versions for whatever of them gets installed."""
+    recipe of its own, if it is for that, `source` the package whose models it is for, if any; `pins` are exact versions
+    for whatever of them gets installed."""
 
     framework: FrameworkInfo
     version: str
@@ -29,15 +31,15 @@ class Order:
     pins: tuple[str, ...]
     interpreter: Interpreter
     strategy: str = ""
+    source: str = ""
 
     @property
     def name(self) -> str:
-        """As a contender spells it: torch, torch@2.8.0, torch+horovod."""
-        return spelled(self.framework.name, self.version, self.strategy)
+        return spelled(self.framework.name, self.version, self.strategy, self.source)
 
     @property
     def title(self) -> str:
-        return titled(self.framework, self.version, self.strategy)
+        return titled(self.framework, self.version, self.strategy, self.source)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -55,7 +57,8 @@ class Order:
 
     @property
     def folder(self) -> Path:
-        return cache.root() / f"{self.name}-{self.key}"
+        plain = spelled(self.framework.name, self.version, self.strategy)  # brackets in a path are a pattern to many
+        return cache.root() / f"{plain}-{self.key}"
 
 
 def order(contender: Contender, framework: FrameworkInfo) -> Order | Recipe:
@@ -67,15 +70,14 @@ def order(contender: Contender, framework: FrameworkInfo) -> Order | Recipe:
     interpreter = interpreters.choose(recipe.python)
     if interpreter is None:
         return recipe
-    source = dict(contender.options).get("build", "").partition(":")[0]
+    source = source_of(contender)
     more = ((framework.builds[source],) if source else ()) + _for_the_worker(framework, interpreter)
     there = {canonicalize_name(package_of(each)) for each in recipe.dependencies}
     more = tuple(each for each in more if canonicalize_name(package_of(each)) not in there)
     requirements = recipe.dependencies + more
-    strategy = apart(contender, framework)
-    known = pins.read(spelled(framework.name, contender.version, strategy), requirements + recipe.npm,
-                      interpreter.minor)
-    return Order(framework, contender.version, recipe, requirements, known, interpreter, strategy)
+    known = pins.read(home_of(contender, framework), requirements + recipe.npm, interpreter.minor)
+    return Order(framework, contender.version, recipe, requirements, known, interpreter, apart(contender, framework),
+                 source)
 
 
 def recipe_of(framework: FrameworkInfo, version: str = "", strategy: str = "") -> Recipe:
@@ -101,6 +103,21 @@ def apart(contender: Contender, framework: FrameworkInfo) -> str:
     return contender.strategy if contender.strategy and framework.strategies[contender.strategy].recipe else ""
 
 
+def source_of(contender: Contender) -> str:
+    """The package whose model the option `build` asks for, "" without it."""
+    return dict(contender.options).get("build", "").partition(":")[0]
+
+
+def home_of(contender: Contender, framework: FrameworkInfo) -> str:
+    """The name of the environment that is made for a contender."""
+    return spelled(framework.name, contender.version, apart(contender, framework), source_of(contender))
+
+
+def creating(name: str) -> str:
+    """The command that makes the environment of that name."""
+    return f"photofinish env create {shlex.quote(name)}"
+
+
 def beside(contender: Contender, framework: FrameworkInfo) -> dict[str, str]:
     """What the contender's strategy needs beside the framework: what Python imports, and what installs it."""
     strategy = apart(contender, framework)
@@ -108,8 +125,9 @@ def beside(contender: Contender, framework: FrameworkInfo) -> dict[str, str]:
     return {package_of(each).replace("-", "_"): each for each in found if package_of(each) not in framework.packages}
 
 
-def titled(framework: FrameworkInfo, version: str = "", strategy: str = "") -> str:
-    return " ".join(filter(None, (framework.title, version, f"with {strategy.capitalize()}" if strategy else "")))
+def titled(framework: FrameworkInfo, version: str = "", strategy: str = "", source: str = "") -> str:
+    more = " and ".join(filter(None, (strategy.capitalize(), source)))
+    return " ".join(filter(None, (framework.title, version, f"with {more}" if more else "")))
 
 
 def _pinned(requirement: str, version: str) -> str:

@@ -1,14 +1,18 @@
 """Why one contender is faster than another: read from a race whose layers were timed one by one, and from nothing else.
 Nothing is a cause unless its interval says so."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from photofinish.environments import checked
+from photofinish.errors import UsageError
+from photofinish.explain.causes import between
 from photofinish.explain.epochs import EpochComparison
 from photofinish.explain.epochs import compare as compare_epochs
 from photofinish.explain.layers import Comparison, compare
 from photofinish.explain.profile import Whereabouts, whereabouts
 from photofinish.explain.roofline import Roofline, distance
-from photofinish.values import Result
+from photofinish.values import Contender, Race, Result
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class Explanation:
 def explain(result: Result, forward: Result | None = None) -> Explanation:
     """Nobody is compared who is not proven to compute the same."""
     if result.race.case.task == "epoch":
-        return Explanation(result, None, (), epochs=compare_epochs(result.race, _sound(result)))
+        asked = _asked(result.race)
+        sound = [name for name in _sound(result) if name in asked]
+        return Explanation(result, None, (), epochs=compare_epochs(result.race, sound))
     timed = {block.contender for block in result.race.part_blocks}  # others raced to tell settings apart
     sound = [name for name in _sound(result) if name in timed]
     race = None if forward is None else forward.race
@@ -38,3 +44,22 @@ def explain(result: Result, forward: Result | None = None) -> Explanation:
 
 def _sound(result: Result) -> list[str]:
     return [each.contender for each in result.standings if each.place is not None] if result.comparable else []
+
+
+def apart(asked: Sequence[Contender], device: str) -> tuple[str, ...]:
+    """Who else must race so that the settings of two can be told apart, of those whose settings go together."""
+    return tuple(each.name for each in between(*asked) if _stands(each, device)) if len(asked) == 2 else ()
+
+
+def _stands(contender: Contender, device: str) -> bool:
+    try:
+        return bool(checked(contender.name, device))
+    except UsageError:
+        return False
+
+
+def _asked(race: Race) -> tuple[str, ...]:
+    """All contenders, but for those who race to tell the settings of the first two apart: they come after these."""
+    first, others = race.contenders[:2], race.contenders[2:]
+    known = apart([Contender.parse(name) for name in first], race.case.device) if others else ()
+    return first if others and set(others) == set(known) else race.contenders

@@ -1,5 +1,5 @@
 """What may make a gap besides single layers, as series of seconds a step, one figure per launch: the settings in which
-two contenders differ, and places of a step at which nothing computes.
+two contenders differ, and places of a step other than its kernels.
 
 A setting's part is measured by moving it: the slower contender takes over the settings of the other one in every
 combination, all of them raced in the same launches, and the parts are the means over all orders (Shapley values). Where

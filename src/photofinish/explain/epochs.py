@@ -42,11 +42,10 @@ class EpochComparison:
 
 
 def compare(race: Race, names: Sequence[str]) -> tuple[EpochComparison, ...]:
-    """The first of `names` with each of the others, of those whose loops tell what they waited for in all launches."""
+    """The first with each of the others, of those of `names` whose loops tell what they waited for in all launches."""
     launches = sorted(launch.number for launch in race.launches)
     seconds, waited = (_figures(race, field, launches) for field in ("seconds", "waited"))
-    a = names[0] if names else ""
-    known = [b for b in names[1:] if {a, b} <= waited.keys()]
+    a, *known = [name for name in names if name in waited] or [""]
     parts = {b: settings(a, b, seconds) for b in known}
     series = [{**parts[b][0], (PLACE, INPUT): waited[b] - waited[a],
                (PLACE, STEPS): seconds[b] - waited[b] - (seconds[a] - waited[a])} for b in known]

@@ -3,7 +3,9 @@
 
 Two probes are timed as layers are, in the same launches: a large matrix product, and a pass over a tensor of 32 MiB.
 The best of all contenders in each is the machine's ceiling as far as anybody here reaches it. A layer's floor is what
-its multiply-accumulates or its bytes take at the ceilings, whichever is longer; each value is read or written once.
+its multiply-accumulates or its bytes take at the ceilings, whichever is longer; each value is read or written once. Of
+a table only what comes out counts, for a batch reads few of its rows, and some of them often; what hands its values on
+as they lie has no floor.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +21,9 @@ ROWS, WIDTH = 1024, 1024  # of a batch's rows by a square weight
 STREAMED = 2**23  # values of a batch: 32 MiB in and as many out
 ON_GPU = (4096, 4096, 2**26)  # the same: what takes a launch of a kernel no time beside it, and no cache holds
 BYTES = 4  # of a float32
+# Of these an inference need move nothing: they hand on what they get, or a view of it, in one layout at least.
+HANDED_ON = ("Dropout", "StochasticDepth", "Flatten", "ImageToSequence", "RowsToSequence", "Select", "Slice")
+TABLES = ("Embedding", "EmbeddingBag", "LearnedPositions")
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Ceilings:
 @dataclass(frozen=True)
 class Roof:
     """The floor of one use of a layer in seconds, what sets it ("product" or "memory"), and the share of the ceiling
-    that each contender reaches, above 1 where its data is in the caches."""
+    that each contender reaches, above 1 where its data is in the caches or it saves multiply-accumulates."""
 
     part: Part
     floor: float
@@ -44,8 +49,8 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Of every layer that was timed, in running order; `floor` is the sum for the whole model, `reached` that over each
-    contender's inference."""
+    """Of every layer that has a floor, in running order; `floor` is the sum for the whole model, `reached` that over
+    each contender's inference."""
 
     ceilings: Ceilings
     roofs: tuple[Roof, ...]
@@ -72,15 +77,18 @@ def distance(race: Race, names: Sequence[str]) -> Roofline | None:
         return None
     fastest, widest = max(rates, key=rates.__getitem__), max(flows, key=flows.__getitem__)
     ceilings = Ceilings(rates[fastest], fastest, flows[widest], widest)
-    roofs = tuple(_roof(part, batch, ceilings, own) for part in race.parts if part.count and not part.training_only)
+    roofs = tuple(_roof(part, batch, ceilings, own) for part in race.parts
+                  if part.count and not part.training_only and (part.macs or moved(part, batch)))
     floor = sum(each.part.count * each.floor for each in roofs)
     return Roofline(ceilings, roofs, floor, {name: floor / seconds[WHOLE] for name, seconds in own.items()
                                               if WHOLE in seconds})
 
 
 def moved(part: Part, batch: int) -> int:
-    """Bytes that one use of a layer reads and writes."""
-    return BYTES * (part.values * batch + part.parameters)
+    """Bytes that one use of a layer reads and writes at least."""
+    if part.kind in HANDED_ON:
+        return 0
+    return BYTES * (part.values * batch + (0 if part.kind in TABLES else part.parameters))
 
 
 def _roof(part: Part, batch: int, ceilings: Ceilings, own: Mapping[str, Mapping[str, float]]) -> Roof:

@@ -76,44 +76,46 @@ class Cause:
 @dataclass(frozen=True)
 class Check:
     """The cause removed and raced again on fresh launches: `observed` is what that gained, `apart` that over what was
-    predicted. `gap` is what is left between who was slower and the faster one, None of one contender, where the one has
-    become the other, or where the faster one failed."""
+    predicted; both None with the `reason` why these launches do not tell. `gap` is what is left between who was slower
+    and the faster one, None of one contender, where the one has become the other, or where the faster one failed."""
 
-    result: Result
-    observed: Estimate
-    apart: Estimate
-    gap: Estimate | None
+    observed: Estimate | None
+    apart: Estimate | None
+    gap: Estimate | None = None
+    reason: str = ""
 
     @property
     def outcome(self) -> str:
         """Confirmed where a gain is shown that does not differ from the predicted one."""
-        agrees = self.apart.low <= 1 <= self.apart.high
-        return CONFIRMED if _gain(self.observed) and agrees else NOT_CONFIRMED
+        agrees = self.apart is not None and self.apart.low <= 1 <= self.apart.high
+        return CONFIRMED if self.observed is not None and _gain(self.observed) and agrees else NOT_CONFIRMED
 
 
 @dataclass(frozen=True)
 class Recommended:
     """A contender with every setting that is shown to be faster at its other level there, if it is shown to gain by all
     of them: these are `moved`, and it is `taken`. `predicted` is seconds(own) / seconds(taken); `observed` the same of
-    fresh launches, None where it was not raced again."""
+    fresh launches, None where it was not raced again, or with the `reason` why these do not tell."""
 
     own: Contender
     taken: Contender
     moved: tuple[Factor, ...]
     predicted: Estimate
     observed: Estimate | None = None
+    reason: str = ""
 
     @property
     def holds(self) -> bool:
         """Whether fresh launches, if there were any, show a gain too."""
-        return self.observed is None or _gain(self.observed)
+        return not self.reason if self.observed is None else _gain(self.observed)
 
 
 @dataclass(frozen=True)
 class Findings:
     """What the races of experiments say. `missing` maps a cell without figures that count to the reason: then there are
-    no effects of its experiment. `check` is None where nothing was raced again; `recommended` has one for each
-    contender that has something to gain."""
+    no effects of its experiment. `again` is the race on fresh launches, and `check` what it says of the cause; None
+    where nothing was raced again, or there is no cause. `recommended` has one for each contender that has something to
+    gain."""
 
     contenders: tuple[Contender, ...]
     experiments: tuple[Experiment, ...]
@@ -125,6 +127,7 @@ class Findings:
     missing: dict[str, str]
     check: Check | None = None
     recommended: tuple[Recommended, ...] = ()
+    again: Result | None = None
 
 
 def find(contenders: Sequence[Contender], experiments: Sequence[Experiment], results: Sequence[Result]) -> Findings:

@@ -9,13 +9,13 @@ from photofinish import environments
 from photofinish.environments import headers
 from photofinish.environments.contenders import NUMBER, WHOLE_NUMBER
 from photofinish.errors import UsageError
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED
 from photofinish.stats import effects, paired
 from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.stats.verdict import ALPHA
 from photofinish.values import MODE, Contender, Estimate, Race
 
 SETTING, BATCH, SIZE = "setting", "batch", "size"
-CONFIRMED, NOT_CONFIRMED = "CONFIRMED", "NOT CONFIRMED"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Look:
 @dataclass(frozen=True)
 class Answer:
     """The smallest change of a kind that was found to reverse the ranking, and the same `again` on fresh launches, None
-    where that was not run. `short` is the nearest batch or size below it that does not, None where the start is."""
+    where that was not run. `short` is the nearest batch or size on the way there at which that is not shown, None where
+    the start is."""
 
     look: Look
     short: str | None = None

@@ -4,7 +4,8 @@
 // [tool.photofinish]
 // title = "ONNX Runtime for Node.js"
 // npm = ["onnxruntime-node@1.30.0"]
-// system = ["node", "npm"]
+// system = ["node"]
+// build-system = ["npm"]
 // download = "140 MB"
 // disk = "415 MB"
 // modes = ["default"]

@@ -4,7 +4,8 @@
 // [tool.photofinish]
 // title = "TensorFlow.js"
 // npm = ["@tensorflow/tfjs@4.22.0", "@tensorflow/tfjs-backend-wasm@4.22.0"]
-// system = ["node", "npm"]
+// system = ["node"]
+// build-system = ["npm"]
 // download = "75 MB"
 // disk = "310 MB"
 // modes = ["wasm"]

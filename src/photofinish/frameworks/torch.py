@@ -47,7 +47,7 @@
 # build-dependencies = ["torch==2.13.0", "numpy", "setuptools<80", "wheel", "packaging", "pyyaml", "cffi"]
 # no-build-isolation = true
 # compiler-flags = "-std=c++17"
-# system = ["cmake", "make", "c++"]
+# build-system = ["cmake", "make", "c++"]
 # download = "212 MB"
 # disk = "940 MB"
 # hazards = "Horovod is built from its source, which took three minutes on two cores"

@@ -17,6 +17,8 @@ from photofinish.graph import Graph
 from photofinish.measure.engine import NotFinite
 from photofinish.measure.system import counters, foreign_share, memory_of_children
 
+UNDER_WAY = 0.05  # of an epoch: what steps together may still have to do when their calls return
+
 
 class Plain:
     """For a framework without a pipeline of its own: NumPy draws the rows, and `feed` hands them over."""
@@ -80,8 +82,8 @@ class Passes:
         last: Optional[float] = None
         handles: List[Any] = []
         waited: List[float] = []
-        first = 0.0
-        asked = clock()
+        first = left = 0.0
+        begun = asked = clock()
         for index, batch in enumerate(self.pipeline.batches(), 1):
             came = clock()
             waited.append(came - asked)
@@ -90,13 +92,21 @@ class Passes:
                 last = clock()
             handles.append(step(batch))
             if index == 1:
+                returned = clock()
                 wait(handles[0])
-                first = clock() - came
+                done = clock()
+                first, left = done - came, done - returned
             asked = clock()
         wait(handles[-1])
+        end = clock()
         return {"handles": handles, "first_batch": waited[0], "first_step": first,
-                "last_step": None if last is None else clock() - last, "waited": self._late(waited)}
+                "last_step": None if last is None else end - last,
+                "waited": self._late(waited, left, end - begun)}
 
-    def _late(self, waited: List[float]) -> Optional[float]:
-        """Seconds in which the loop waited for its batches: untold on a GPU, which works off its queue meanwhile."""
-        return sum(waited) if self.contestant.setup.device == "cpu" else None
+    def _late(self, waited: List[float], left: float, seconds: float) -> Optional[float]:
+        """Seconds in which the loop waited for its batches. Untold where steps go on meanwhile: on a GPU, which works
+        off its queue, and where a framework hands its steps over at once on a CPU, too: `left` was still to come of the
+        first one when its call had returned, in an epoch of so many `seconds`."""
+        if self.contestant.setup.device != "cpu" or left * self.steps > UNDER_WAY * seconds:
+            return None
+        return sum(waited)

@@ -7,8 +7,6 @@ from typing import Any
 
 from photofinish.factors import (
     CONFIRMED,
-    Cause,
-    Check,
     Effect,
     Findings,
     Gap,
@@ -69,7 +67,7 @@ def document(found: Findings, brief: bool = False) -> Document:
                                                                                   if len(each.alike[0]) == 1]))),
                 Section("interactions", "What two settings do together", tuple(_effects(found, together))),
                 Section("cells", "Every combination", () if brief else (_cells(found),)),
-                *(failures.section(each) for each in found.results)]
+                *(failures.section(each) for each in (*found.results, *([found.again] if found.again else [])))]
     names = " and ".join(each.name for each in found.contenders)
     return Document(f"{case.model}, {TASKS[case.task]}: what makes the difference", f"{names}; {describe(case)}",
                     "factors", told, tuple(each.name for each in found.contenders),
@@ -91,7 +89,7 @@ def paragraph(found: Findings) -> Text:
         reason = "some combinations have no figures that count" if found.missing else \
             "fewer than two launches have every combination"
         return Span("Nothing is said", "strong"), f" of any setting: {reason}."
-    return (*(_of_gap(found.gap) if found.gap else ()), *_of_cause(found), *_of_check(found.cause, found.check),
+    return (*(_of_gap(found.gap) if found.gap else ()), *_of_cause(found), *_of_check(found),
             *(part for each in found.recommended if not found.cause
               or (each.own, each.taken) != (found.cause.slower, found.cause.changed)
               for part in _of_recommended(each)))
@@ -116,12 +114,14 @@ def as_json(found: Findings) -> dict[str, Any]:
             for share in gap.shares]},
         "cause": cause and {"factor": cause.factor.name, "slower": cause.slower.name, "changed": cause.changed.name,
                             "predicted": leveled(cause.predicted)},
-        "check": check and {"race": check.result.race.id, "outcome": check.outcome,
-                            "observed": leveled(check.observed), "over_predicted": leveled(check.apart),
-                            "gap_left": check.gap and leveled(check.gap)},
+        "check": check and {"race": found.again and found.again.race.id, "outcome": check.outcome,
+                            "observed": check.observed and leveled(check.observed),
+                            "over_predicted": check.apart and leveled(check.apart),
+                            "gap_left": check.gap and leveled(check.gap), "reason": check.reason},
         "recommended": [{"contender": each.own.name, "take": each.taken.name, "settings": [
             {"name": factor.name, "own": factor.own, "other": factor.other} for factor in each.moved],
-            "predicted": leveled(each.predicted), "observed": each.observed and leveled(each.observed)}
+            "predicted": leveled(each.predicted), "observed": each.observed and leveled(each.observed),
+            "reason": each.reason}
             for each in found.recommended],
         "missing": [{"contender": name, "reason": reason} for name, reason in found.missing.items()]}
 
@@ -188,13 +188,18 @@ def _alone(effect: Effect) -> bool:
     return len(effect.alike[0]) == 1 and effect.alike[0][0] != BATCH
 
 
-def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span | Quantity]:
-    if cause is None:
+def _of_check(found: Findings) -> Iterator[str | Span | Quantity]:
+    check, again = found.check, found.again
+    if found.cause is None:
         return
-    if check is None:
+    if check is None or again is None:
         yield "That was not raced again."
         return
-    launches = len({each.number for each in check.result.race.launches})
+    if check.observed is None:
+        yield from ("Raced again on fresh launches, the cause is ", Span(check.outcome.lower(), "strong"),
+                    f": {check.reason}.")
+        return
+    launches = len({each.number for each in again.race.launches})
     yield from (f"Raced again on {launches} fresh launches it is ", *ratio_text(check.observed),
                 " as fast: the cause is ", Span(check.outcome.lower(), "strong"))
     if check.gap is not None:
@@ -203,6 +208,11 @@ def _of_check(cause: Cause | None, check: Check | None) -> Iterator[str | Span |
 
 
 def _of_recommended(each: Recommended) -> Iterator[str | Span | Quantity]:
+    if each.reason:
+        yield from (" ", contender(each.taken.name), ", predicted to be ", *ratio_text(each.predicted), " as fast as ",
+                    contender(each.own.name), f", was not compared with it when raced again ({each.reason}), and is ",
+                    Span("not recommended", "strong"), ".")
+        return
     if each.observed is not None and not each.holds:
         yield from (" ", contender(each.taken.name), ", predicted to be ", *ratio_text(each.predicted), " as fast as ",
                     contender(each.own.name), ", was ", *ratio_text(each.observed), " when raced again: no gain is "
@@ -240,7 +250,7 @@ def _gap(gap: Gap) -> Iterator[Block]:
 
 def _check(found: Findings) -> Iterator[Block]:
     cause, check = found.cause, found.check
-    if cause is None or check is None:
+    if cause is None or check is None or check.observed is None:
         return
     rows = [("Predicted gain", interval(cause.predicted)), ("Observed gain", interval(check.observed)),
             ("Observed over predicted", interval(check.apart))]

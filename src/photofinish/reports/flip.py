@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from photofinish.factors.flip import CONFIRMED, NOT_CONFIRMED, SETTING, Answer, Flips, Look
+from photofinish.factors import CONFIRMED, NOT_CONFIRMED
+from photofinish.factors.flip import SETTING, Answer, Flips, Look
 from photofinish.render.document import (
     Axis,
     Banner,
@@ -78,11 +79,13 @@ def sentence(flips: Flips) -> Text:
     if not flips.ranked:
         return (*start, ": neither is shown to be ahead, so ", Span("there is nothing to reverse", "strong"), ".")
     if not flips.answers:
-        tried: list[str | Span] = [each.change.told for each in flips.looks]
+        tried: list[str | Span] = [each.change.told for each in flips.looks if each.ratio is not None]
+        failed: list[str | Span] = [each.change.told for each in flips.looks if each.ratio is None]
         unsettled = sum(each.ratio is not None and not effects.shown(each.ratio) for each in flips.looks)
         return (*start, ", and ", Span("nothing that was tried is shown to reverse that", "strong"),
                 *((": neither " if len(tried) > 1 else ": not ", *listed(tried, "nor")) if tried else ()),
-                f"; of {unsettled} it stays open, more --launches would tell." if unsettled else ".")
+                f"; of {unsettled} it stays open, more --launches would tell" if unsettled else "",
+                *(("; no comparison came of ", *listed(failed)) if failed else ()), ".")
     return (*start, ".", *_answered(flips.answers))
 
 
@@ -104,10 +107,10 @@ def _named(answer: Answer) -> Span:
 
 def _told(answer: Answer) -> Text:
     change, ratio = answer.look.change, answer.look.ratio
-    way = "" if change.kind == SETTING else f", {change.factor:.3g}{TIMES} the start's" + (
-        f"; at {answer.short} it is not" if answer.short else "")
+    way = "" if change.kind == SETTING else f", {change.factor:.3g}{TIMES} the start's"
     text: Text = (_named(answer), way, ": ", contender(change.slower), " then takes ",
-                  *(ratio_text(ratio) if ratio else ()), " the time of ", contender(change.faster))
+                  *(ratio_text(ratio) if ratio else ()), " the time of ", contender(change.faster),
+                  *((f"; at {answer.short} it is not shown to be ahead",) if answer.short else ()))
     if answer.again is None:
         return (*text, "; that was not raced again.")
     again = answer.again.ratio

@@ -56,6 +56,8 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
         sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
     notes: list[Block] = [Note(warning, "warning") for warning in attributed(result, result.warnings)]
     notes += [Note((_PROOF,))] if explanation.comparisons else []
+    notes += [Note((contender(name), " is compared with nobody: what its loop waited for is not told."))
+              for name in _silent(explanation) if explanation.epochs]
     if explanation.roofline is not None:
         sections.append(_machine(explanation.roofline))
     rest = (profile.section(explanation.profiles), _next(explanation),
@@ -94,7 +96,18 @@ def _nothing(explanation: Explanation) -> str:
     result = explanation.result
     if any(each.failure is None and no_certificate(result.race, each.contender) for each in result.standings):
         return "Nothing is explained: the contenders are not proven to compute the same."
+    if result.race.case.task == "epoch":
+        return "Nothing is explained: no two contenders " + (
+            "tell what their loops waited for." if _silent(explanation) else
+            "have trained an epoch after the first in every launch.")
     return "Nothing is explained: no two contenders have timed the model and its layers in one launch to its end."
+
+
+def _silent(explanation: Explanation) -> list[str]:
+    """Those whose loops do not tell what they waited for, in a race of epochs."""
+    race = explanation.result.race
+    found = {each.contender for each in race.epochs if each.number > 1 and each.waited is None}
+    return [name for name in race.contenders if name in found and race.case.task == "epoch"]
 
 
 def sentence(comparison: Comparison) -> Text:
@@ -326,8 +339,10 @@ def _machine(roofline: Roofline) -> Section:
                    Quantity(roofline.floor, "duration"), ": ",
                    *listed([f"{write(reached, 'percent')} of the inference of {name}"
                             for name, reached in roofline.reached.items()]), ".",
-                   *([f" Somebody was faster{'' if low else ' in a layer'}: the data was in the caches, or other "
-                      "programs held back the work by which the ceilings were measured."] if past else []))
+                   *([f" Somebody was faster{'' if low else ' in a layer'}: the data was in the caches, "
+                      f"{'layers ran as one, ' if low else ''}products were saved (Winograd's convolutions, causal "
+                      "attention), or other programs held back the work by which the ceilings were measured."]
+                     if past else []))
     said: Text = (f"The best matrix product seen here made {ceilings.macs / 1e9:.3g} GMAC/s ({ceilings.macs_by}), the "
                   f"best pass over memory {ceilings.bytes / 1e9:.3g} GB/s ({ceilings.bytes_by}). ", *whole)
     names = tuple(roofline.reached)
@@ -336,7 +351,8 @@ def _machine(roofline: Roofline) -> Section:
     rows = tuple((each.part.name, _what(each.part), each.part.count, each.floor, each.bound,
                   *(each.reached.get(name) for name in names)) for each in roofline.roofs)
     table = Table("roofline", columns, rows, "Of one inference of a layer: its multiply-accumulates or its bytes, each "
-                  "value once, at these ceilings. Above 100 % its data was in the caches.")
+                  "value once, at these ceilings; of a table what comes out of it. What hands its values on as they "
+                  "lie has no line. Above 100 % its data was in the caches, or it saved products.")
     return Section("machine", "Distance to the machine", (Paragraph(said), Fold("Layer by layer", (table,))))
 
 

@@ -19,7 +19,7 @@ from photofinish.files.weights import read
 from photofinish.graph import Graph
 from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner import links, machines
-from photofinish.runner.course import BATCHES, Course, Patience, Recorder, too_large, usable_cores
+from photofinish.runner.course import BATCHES, Course, Patience, Recorder, too_large
 from photofinish.runner.entry import Entry
 from photofinish.store import Store
 from photofinish.values import (
@@ -153,10 +153,10 @@ def make_case(model: str, batch: int | None, shape: tuple[int, ...] | None, clas
     lacking = machine.lacks(device)
     if lacking:
         raise UsageError(f"--device {device}: {lacking}", "leave it out to race on the CPU; see: photofinish doctor")
-    cores = len(usable_cores())
-    _check_threads(cores if threads is None else threads)
+    threads = machine.usual_threads() if threads is None else threads
+    _check_threads(threads)
     case = Case(entry.name, graph.digest, "", batch or entry.batch, graph.inputs[0][1].shape,
-                entry.classes if classes is None else classes, "float32", device, regime, threads or cores,
+                entry.classes if classes is None else classes, "float32", device, regime, threads,
                 optimizer_json(chosen), entry.unit, entry.units(graph))
     return graph, case, chosen
 
@@ -171,7 +171,7 @@ def _check_room(graph: Graph, batch: int) -> None:
 
 
 def _check_threads(threads: int, whose: str = "") -> None:
-    cores = len(usable_cores())
+    cores = len(machine.usable_cores())
     if not 1 <= threads <= cores:
         many = f"{threads} thread{'' if threads == 1 else 's'}"
         raise UsageError(f"{whose}{many} asked for, this process may use {cores} core{'' if cores == 1 else 's'}",
@@ -196,10 +196,21 @@ def check_shares(entries: Sequence[Entry], cases: Iterable[Case]) -> None:
                 raise UsageError(f"{entry.name}: {many} cannot share {threads} "
                                  f"thread{'' if threads == 1 else 's'} equally",
                                  f"choose {option}{max(world, threads - threads % world)}"
-                                 if world <= len(usable_cores()) else f"choose fewer than {many}")
+                                 if world <= len(machine.usable_cores()) else f"choose fewer than {many}")
             if entry.home.driver:
                 raise UsageError(f"{entry.name}: {entry.contender.strategy} has never been run in version "
                                  f"{entry.home.version}", "race it in the usual version")
+
+
+def _throttling(entries: Sequence[Entry], cases: Iterable[Case]) -> str:
+    """What to say of a container that gives less time than the threads would take; nothing if it gives enough."""
+    quota = machine.limits(Path("/"))["cpus"]
+    most = max((entry.contender.threads(case.threads) for entry in entries for case in cases), default=0)
+    if quota is None or most <= quota:
+        return ""
+    return (f"this container (or job) may use {quota:g} cores' time, and contenders have {most} "
+            f"thread{'' if most == 1 else 's'}: they are held up again and again, and their times show it; "
+            f"{f'choose --threads {int(quota)}' if quota >= 1 else 'give it a whole core'}")
 
 
 def link_of(link: Link | str | None) -> Link | None:
@@ -313,6 +324,9 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
                         listener=listener or (lambda progress: None), weights=weights, room=room, least=least,
                         hosts=hosts)
         stack.callback(course.close)
+        throttling = _throttling(entries, cases.values())
+        if throttling:
+            course.listener(Progress("warning", throttling))
         yield course
 
 

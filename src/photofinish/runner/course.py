@@ -19,6 +19,7 @@ from photofinish.environments import GIVEN, start, switches
 from photofinish.errors import UsageError
 from photofinish.files.names import translated
 from photofinish.graph import Graph
+from photofinish.machine import usable_cores
 from photofinish.measure import sabotage
 from photofinish.optimizers import Optimizer, optimizer_json
 from photofinish.runner import again, allocator
@@ -205,11 +206,11 @@ class Course:
         if not entry.contender.strategy:
             return self._process(entry, place, self._environment(entry, memory, timed=timed))
         apart = timed and self.hosts and entry.processes > 1
-        hosts: Sequence[Host | Machine | None] = self.hosts if apart else [None] * entry.processes
+        hosts: Sequence[Host | Machine | None] = self.hosts[:entry.processes] if apart else [None] * entry.processes
         seen = self.case.device == "cpu" and not any(isinstance(host, Machine) for host in hosts)
         return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}",
-            self._environment(entry, memory, _place_on(hosts, rank), timed), hosts[rank]),
+            self._environment(entry, memory, *_place_on(hosts, rank), timed), hosts[rank]),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world,
             seen)
 
@@ -309,11 +310,12 @@ class Course:
     def close(self) -> None:
         self.watchdog.close()
 
-    def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0, timed: bool = True
+    def _environment(self, entry: Entry, memory: Mapping[str, str], rank: int = 0, ranks: int = 1, timed: bool = True
                      ) -> dict[str, str]:
-        case, world = self.case, entry.processes
-        allowed = entry.contender.threads(case.threads)
-        cores, threads = share(usable_cores()[:allowed], rank, world), allowed // world
+        """`rank` is which it is of those `ranks` that share the cores of its machine."""
+        case = self.case
+        threads = entry.contender.threads(case.threads) // entry.processes
+        cores = share(usable_cores(), threads, rank, ranks)
         inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         environment = start.variables(entry.home, inherited, self.cache(entry), entry.contender.options)
         environment["PHOTOFINISH_CORES"] = ",".join(map(str, cores))
@@ -322,13 +324,7 @@ class Course:
         return {**({} if timed else CALM), **environment, **allocator.variables(entry.contender, case, memory)}
 
 
-def _place_on(hosts: Sequence[Host | Machine | None], rank: int) -> int:
-    """Which of the ranks it is that share the cores of its machine."""
-    return hosts[:rank].count(hosts[rank]) if isinstance(hosts[rank], Machine) else rank
-
-
-def usable_cores() -> list[int]:
-    """The cores this process may use, in order."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+def _place_on(hosts: Sequence[Host | Machine | None], rank: int) -> tuple[int, int]:
+    """Which of the ranks it is that share the cores of its machine, and how many they are."""
+    host = hosts[rank]
+    return (hosts[:rank].count(host), hosts.count(host)) if isinstance(host, Machine) else (rank, len(hosts))

@@ -62,17 +62,33 @@ class LayerLaunch(ProfiledLaunch):
         self.graphs = graphs
 
     def _more(self, entries: dict[str, Entry]) -> None:
+        present = set(self.workers)
         super()._more(entries)
-        title, self.block_seconds = self.title, BLOCK_SECONDS
+        title, usual = self.title, self.block_seconds
+        self.block_seconds = BLOCK_SECONDS
         order = balanced_order(list(self.graphs), self.number, f"{self.course.seed}/layers")
-        for i, self.part in enumerate(order, 1):
+        for i, part in enumerate(order, 1):
+            for name in sorted(present - self.workers.keys() - self.course.out):
+                self._start_again(entries[name])
+            self.part = part
             self.title = f"{title}, layer {i} of {len(order)}: {self.part}"
             if i % TOLD == 1:
                 self.course.listener(Progress("launch", self.title))
             self._ready(entries)
             for number in range(1, self.rounds + 1):
                 self._round(entries, number)
-        self.part, self.title = "", title
+            self.part = ""
+        self.title, self.block_seconds = title, usual
+
+    def _start_again(self, entry: Entry) -> None:
+        """Whoever ended in one layer, or when it was looked into, is there for the layers that follow: what was not
+        timed in every launch is lost. The model is not built anew."""
+        course = self.course
+        course.listener(Progress("launch", f"{self.title}: starting {entry.name} again", entry.name))
+        with self._guard(entry, "start"):
+            worker = self.workers[entry.name] = course.start(entry, self.number)
+            worker.ask("load", course.patience.load, **course.load_arguments(entry))
+            worker.stop()
 
     def _ready(self, entries: dict[str, Entry]) -> None:
         """Built, fed and warmed up, one contender after another."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from json import loads
 from pathlib import Path
 from secrets import token_hex
 
@@ -51,11 +50,6 @@ class Host:
         named = 'echo "$0" > /proc/sys/kernel/hostname && exec "$@"'
         return ["nsenter", f"--net={NAMESPACES / self.namespace}", "unshare", "--uts", "sh", "-c", named, self.address,
                 *command]
-
-    def sent(self) -> int:
-        """Bytes that it has put on its link."""
-        (device,) = loads(_run("ip", "-n", self.namespace, "-s", "-j", "link", "show", DEVICE))
-        return int(device["stats64"]["tx"]["bytes"])
 
 
 @contextmanager
@@ -164,11 +158,10 @@ def _insist() -> None:
                          "run it as root (sudo), or leave the link out")
 
 
-def _run(*command: str) -> str:
-    """What it prints. Raises UsageError with what it complains of."""
+def _run(*command: str) -> None:
+    """Raises UsageError with what it complains of."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
         raise UsageError(f"this machine cannot have that link: {' '.join(command)}: {said}",
                          "a container needs the right to: docker run --privileged; or leave the link out")
-    return done.stdout

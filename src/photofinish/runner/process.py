@@ -63,8 +63,10 @@ class WorkerProcess:
     a request runs, because only then is it awake."""
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path, mark: str,
-                 timeout: float = 60.0, sign_of_life: Callable[[], None] = lambda: None) -> None:
-        """`sign_of_life` is called every few seconds while a request runs, unless it is a block."""
+                 timeout: float = 60.0, sign_of_life: Callable[[], None] = lambda: None,
+                 folder: Path | None = None) -> None:
+        """`sign_of_life` is called every few seconds while a request runs, unless it is a block. `folder` is where it
+        is started, that of its log if left out."""
         self._sign_of_life = sign_of_life
         self.log = log
         self.mark = mark
@@ -75,7 +77,7 @@ class WorkerProcess:
             try:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sink,
-                    env={**environment, MARK: mark}, start_new_session=True, cwd=log.parent)
+                    env={**environment, MARK: mark}, start_new_session=True, cwd=folder or log.parent)
             except OSError as error:  # its interpreter is gone, for one
                 raise WorkerFailed("crash", f"{command[0]} cannot be started: {error.strerror}") from error
         try:

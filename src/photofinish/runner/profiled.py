@@ -11,7 +11,7 @@ from photofinish.values import Failure, Profile, ProfiledStep, Progress, from_js
 
 PROFILED = 5  # steps, and as many under a profiler, which makes them longer
 PROFILE = "profiler"  # what fails where a look into steps does
-LOST = ("hang", "protocol", "out of memory")  # failures after which a process is not asked again
+LOST = ("hang", "protocol", "out of memory")  # failures after which a process is ended
 
 
 class ProfiledLaunch(LaunchRun):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from photofinish.machine import by_core
 from photofinish.measure import system
 from photofinish.runner import idle
 from photofinish.runner.process import LOOK, WorkerFailed, WorkerProcess
@@ -20,10 +21,11 @@ GRACE = 2.0  # seconds, after a rank says it failed, to hear of one that died: t
 SUMMED = ("memory", "cpu", "faults")  # of a reply; times are those of rank 0, which waits for all others
 
 
-def share(of: Sequence[int], rank: int, world: int) -> list[int]:
-    """The part of them that is this rank's, one after another and all alike."""
-    each = len(of) // world
-    return list(of[rank * each:(rank + 1) * each])
+def share(cores: Sequence[int], each: int, rank: int, ranks: int) -> list[int]:
+    """`each` of the cores for this one of so many ranks, and others for every other: of the first that are given out,
+    with the threads of a physical core in one part as far as parts that are all alike allow it."""
+    together = [thread for core in by_core(cores[:each * ranks]) for thread in core]
+    return together[rank * each:(rank + 1) * each]
 
 
 class Ranks:

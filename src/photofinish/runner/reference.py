@@ -29,7 +29,7 @@ from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner import kept
-from photofinish.runner.course import UNHURRIED, Course, usable_cores
+from photofinish.runner.course import UNHURRIED, Course
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.witnesses import CPU, NUMPY, Witness, numpy, stand_ins
@@ -294,7 +294,7 @@ class Reference:
 
     def _load_arguments(self, entry: Witness) -> dict[str, Any]:
         setup = {"mode": entry.contender.mode, "device": entry.device, "precision": "float64",
-                 "threads": len(usable_cores())}
+                 "threads": len(machine.usable_cores())}
         return {"framework": entry.contender.framework, "setup": setup, "sabotage": {}}
 
     def _say(self, text: str) -> None:

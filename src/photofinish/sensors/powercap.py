@@ -13,7 +13,9 @@ from photofinish.sensors import Absent, Sensor
 DEVICES = ("cpu",)
 FOLDER = Path("/sys/class/powercap")
 MICRO = 1e-6
+PROCESSORS = Path("/proc/cpuinfo")
 CURE = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj (until the next boot)"
+UNHIDDEN = "start it with --privileged (or docker run --security-opt systempaths=unconfined)"
 
 
 class Rapl:
@@ -35,7 +37,8 @@ class Rapl:
 def find(device: str, folder: Path = FOLDER) -> Sensor | Absent:
     """The same for every device."""
     zones: dict[str, Path] = {}
-    for zone in sorted(folder.glob("intel-rapl:*")):
+    listed = sorted(folder.glob("intel-rapl:*"))
+    for zone in listed:
         try:
             name = _read(zone, "name")
         except OSError:
@@ -44,9 +47,11 @@ def find(device: str, folder: Path = FOLDER) -> Sensor | Absent:
             zones[name] = zone
         elif name == "dram":
             zones[f"dram {zone.name.split(':')[1]}"] = zone
+    if listed and not any(zone.exists() for zone in listed):  # a volume at that place would be hidden as well
+        return Absent("this container hides RAPL's counters", UNHIDDEN)
     if not zones:
         return Absent("no RAPL counter in /sys/class/powercap: a virtual machine hides it, or the kernel lacks it",
-                      "sudo modprobe intel_rapl_msr" if _on_metal(folder) else "")
+                      "sudo modprobe intel_rapl_msr" if folder.is_dir() and _on_metal() else "")
     try:
         sensor = Rapl(zones)
         sensor.joules()
@@ -61,6 +66,11 @@ def _read(zone: Path, name: str) -> str:
     return (zone / name).read_text().strip()
 
 
-def _on_metal(folder: Path) -> bool:
-    """Whether the kernel has the folder at all: then a module may be what is missing."""
-    return folder.is_dir()
+def _on_metal() -> bool:
+    """Whether Intel's or AMD's processor is below the kernel itself: then a module may be what is missing."""
+    try:
+        lines = PROCESSORS.read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])  # "Features" on ARM
+    return bool(flags) and "hypervisor" not in flags

@@ -16,5 +16,5 @@ def lasting(service: Sequence[float], rate: float, seed: int = 0) -> np.ndarray:
     taken = generator.choice(np.asarray(service, float), QUERIES)
     gaps = generator.exponential(1 / rate, QUERIES - 1)
     walk = np.concatenate([[0.0], np.cumsum(taken[:-1] - gaps)])  # the recursion is this walk over its lowest point yet
-    waits = walk - np.minimum.accumulate(walk)
-    return (waits + taken)[int(GROWING * QUERIES):]
+    latencies: np.ndarray = walk - np.minimum.accumulate(walk) + taken
+    return latencies[int(GROWING * QUERIES):]

@@ -47,9 +47,11 @@ def _served(race: Race, name: str) -> Served:
     for block in blocks:
         services[block.launch] += block.service
     service = np.concatenate(list(services.values()))
-    lasting = [queue.lasting(each, load.rate, launch) for launch, each in services.items()] if load.rate else []
-    late = float(np.mean(np.concatenate(lasting) > load.latency)) if lasting and load.latency else None
-    works = [load.rate * float(np.mean(each)) for each in services.values()] if load.rate else []
+    works, lasting, late = [], [], None
+    if load.rate:
+        works = [load.rate * float(np.mean(each)) for each in services.values()]
+        lasting = [queue.lasting(each, load.rate, launch).tolist() for launch, each in services.items()]
+        late = float(np.mean(np.concatenate(lasting) > load.latency)) if load.latency else None
     wall = sum(block.wall or 0.0 for block in blocks)
     mean = float(np.mean(service))
     offered = load.rate * mean if load.rate else None

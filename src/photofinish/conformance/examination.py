@@ -1,22 +1,13 @@
-"""Does a worker keep the protocol? `python -m photofinish.conformance "node worker.mjs"` asks it everything.
+"""Every request of the protocol, put to one worker on a small model, and what is right of its answers."""
 
-For whoever writes a worker in another language, or another Python: each request of docs/reference/protocol.md is put
-to it on a small model, and what it says, writes and survives is judged as a race would. That it computes the right
-thing is tried as well: by the certificate.
-"""
-
-import argparse
 import json
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,25 +16,23 @@ from zipfile import BadZipFile
 import numpy as np
 
 from photofinish import models
+from photofinish.conformance.candidate import Broken, Candidate, Check
 from photofinish.data import draw_batch
 from photofinish.data.sets import orders
-from photofinish.environments import TASKS, Missing, checked, resolve, start
+from photofinish.environments import TASKS
 from photofinish.errors import UsageError
 from photofinish.frameworks import Setup
 from photofinish.frameworks.numpy import Contestant as Reference
-from photofinish.graph import ModelError
-from photofinish.measure import proof
+from photofinish.machine import usable_cores
+from photofinish.measure import proof, sabotage
 from photofinish.measure.fit import SPLITS, Fit
 from photofinish.optimizers import SGD, optimizer_json
 from photofinish.referee import certificate
 from photofinish.runner import remote
-from photofinish.runner.arrange import one_of
-from photofinish.runner.course import usable_cores
-from photofinish.runner.parcel import pack
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.watchdog import MARK, mark_of
-from photofinish.values import Contender, SpellingError
 from photofinish.weights import Arrays, initial_state
+from photofinish.worker import WRONG_USE
 
 MODEL = "digits_cnn"
 BATCH = 8
@@ -53,45 +42,36 @@ PATIENCE = 120.0  # seconds for any answer
 ENDING = 10.0  # seconds to end when standard input closes
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing asked of a worker, whether it was done as the protocol has it, and what was seen."""
-
-    name: str
-    passed: bool
-    seen: str
-
-
-class Broken(Exception):
-    """The worker did something else than the protocol asks for; the message says what."""
-
-
-def run(command: Sequence[str], contender: Contender, tasks: Sequence[str] = TASKS, model: str = MODEL,
-        patience: float = PATIENCE, variables: Mapping[str, str] | None = None,
-        feeding: Mapping[str, Any] | None = None) -> Iterator[Check]:
-    """Puts every request to the worker that `command` starts, which is to race as `contender`, and gives the checks
-    one by one. The first that kills it is the last. `variables` are those it is started with, ours if left out;
-    `feeding` is the loop and the options that its own input pipeline is opened with."""
+def run(candidate: Candidate, tasks: Sequence[str] = TASKS, model: str = MODEL,
+        patience: float = PATIENCE) -> Generator[Check, None, None]:
+    """Puts every request to a worker and gives the checks one by one. The first that kills it is the last."""
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
-        examination = _Examination(list(command), contender, tuple(tasks), model, Path(folder), patience,
-                                   os.environ if variables is None else variables, dict(feeding or {}))
+        examination = Examination(candidate, tuple(tasks), model, Path(folder), patience)
         try:
             for name, act in examination.acts():
                 try:
                     yield Check(name, True, act())
+                except UsageError as error:  # it answered that what it was asked for is not there
+                    yield Check(name, False, error.message)
                 except (WorkerFailed, Broken) as error:
-                    yield Check(name, False, str(error))
-                    if not examination.alive:
+                    alive = examination.alive
+                    yield Check(name, False, str(error),
+                                error.log if isinstance(error, WorkerFailed) and not alive else "")
+                    if not alive:
                         return
         finally:
             examination.close()
 
 
-class _Examination:
-    def __init__(self, command: list[str], contender: Contender, tasks: tuple[str, ...], model: str, folder: Path,
-                 patience: float, variables: Mapping[str, str], feeding: dict[str, Any]) -> None:
-        self.command, self.contender, self.tasks, self.folder, self.patience, self.variables, self.feeding = (
-            command, contender, tasks, folder, patience, variables, feeding)
+class Examination:
+    """One worker, and what it is given and writes in `folder`."""
+
+    def __init__(self, candidate: Candidate, tasks: tuple[str, ...], model: str, folder: Path, patience: float) -> None:
+        self.candidate, self.tasks, self.folder, self.patience = candidate, tasks, folder, patience
+        self.options = dict(candidate.contender.options)
+        self.threads = int(self.options.pop("threads", 1))
+        self.options.pop("allocator", None)  # which is its process's
+        self.planted = {key: self.options.pop(key) for key in sabotage.OPTIONS if key in self.options}
         self.graph = models.find(model).small()
         self.state = initial_state(self.graph, 0)
         self.batch = draw_batch(self.graph, BATCH, 0)
@@ -125,15 +105,18 @@ class _Examination:
         yield "ends when standard input closes", self.end
 
     def hello(self) -> str:
-        environment = dict(self.variables, PHOTOFINISH_CORES=str(usable_cores()[0]))
-        self.worker = WorkerProcess(self.command, environment, self.folder / "worker.log", mark_of("conformance"),
-                                    self.patience)
+        cores = ",".join(map(str, usable_cores()[:self.threads]))
+        self.worker = WorkerProcess(
+            list(self.candidate.command), dict(self.candidate.variables, PHOTOFINISH_CORES=cores),
+            self.folder / "worker.log", mark_of("conformance"), self.patience, folder=self.candidate.folder)
         return f"protocol {self.worker.hello['protocol']}, {self.worker.hello['python']}"
 
     def load(self) -> str:
-        setup = {"mode": self.contender.mode, "options": dict(self.contender.options), "device": "cpu", "threads": 1,
+        contender, driver = self.candidate.contender, self.candidate.driver
+        setup = {"mode": contender.mode, "options": self.options, "device": "cpu", "threads": self.threads,
                  "precision": "float32", "regime": "matched", "seed": 0, "names": {}}
-        self.facts = self._ask("load", framework=self.contender.framework, setup=setup, sabotage={})["facts"]
+        self.facts = self._ask("load", framework=contender.framework, **({"driver": driver} if driver else {}),
+                               setup=setup, sabotage=self.planted)["facts"]
         if not any("version" in name for name in self.facts):
             raise Broken("its facts name no version: certificates would not know what they are of")
         return f"{len(self.facts)} facts"
@@ -168,7 +151,7 @@ class _Examination:
             for name, what in zip(names, ("inputs", "labels")):
                 np.save(folder / f"{split}-{what}.npy", samples[name])
         np.save(folder / "orders.npy", orders(count, 1, 0))
-        given = {"orders": str(folder / "orders.npy")} if ordered else {"orders": None, **self.feeding}
+        given = {"orders": str(folder / "orders.npy")} if ordered else {"orders": None, **self.candidate.feeding}
         self.weights()
         try:
             self._ask("data", folder=str(folder), seed=0, **given)
@@ -222,7 +205,7 @@ class _Examination:
         self.build()  # what comes is of the model again: a proof ends with what it builds for dropout
         self.weights()
         try:
-            earned = certificate.judge(folder, "worker", self.contender.name)
+            earned = certificate.judge(folder, "worker", self.candidate.contender.name)
         except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
             raise Broken(f"what it wrote cannot be judged: {type(error).__name__}: {error}") from error
         refused = [check for check in earned.checks if not check.passed]
@@ -289,9 +272,9 @@ class _Examination:
 
     def end(self) -> str:
         """A worker of its own: the one examined is ended otherwise."""
-        process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, cwd=self.folder, start_new_session=True,
-                                   env=dict(self.variables, **{MARK: mark_of("conformance")}))
+        process = subprocess.Popen(self.candidate.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, cwd=self.candidate.folder, start_new_session=True,
+                                   env=dict(self.candidate.variables, **{MARK: mark_of("conformance")}))
         try:
             process.communicate(timeout=ENDING)
         except subprocess.TimeoutExpired:
@@ -315,6 +298,8 @@ class _Examination:
     def _refused(self, do: str, **arguments: Any) -> str:
         try:
             self._ask(do, **arguments)
+        except UsageError as error:
+            return f"{WRONG_USE}: {error.message}"
         except WorkerFailed as error:
             if error.kind == "protocol" or not self.alive:
                 raise
@@ -352,54 +337,3 @@ class _Examination:
                 raise Broken(f"output/{name} has shape {None if found is None else found.shape}, not {expected}")
         return ", ".join(f"{name} {outputs[f'output/{name}'].shape}" for name in self.graph.outputs)
 
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the checks; 0 if the worker passed all of them."""
-    parser = argparse.ArgumentParser(prog="python -m photofinish.conformance", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", nargs="?", default="", help="the command line that starts the worker (of a "
-                        "contender of the house: its own, if left out)")
-    parser.add_argument("--contender", default="numpy:reference", help="what it is loaded as (%(default)s)")
-    parser.add_argument("--tasks", default=",".join(TASKS), help="what it can be timed at (%(default)s)")
-    parser.add_argument("--model", default=MODEL, help="the model, at reduced size (%(default)s)")
-    chosen = parser.parse_args(arguments)
-    passed = True
-    with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
-        try:
-            command, contender, variables, feeding = _started(chosen.command, chosen.contender, Path(folder))
-            tasks = chosen.tasks.split(",")
-            for task in tasks:
-                one_of("task", task, TASKS)
-            models.find(chosen.model).small()
-        except (UsageError, ModelError, SpellingError) as error:
-            parser.error(str(error))
-        for check in run(command, contender, tasks, chosen.model, variables=variables, feeding=feeding):
-            passed = passed and check.passed
-            print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)
-    return 0 if passed else 1
-
-
-def _started(command: str, contender: str,
-             folder: Path) -> tuple[list[str], Contender, Mapping[str, str] | None, dict[str, Any]]:
-    """What starts the worker, what it is loaded as, its variables, and how it is fed. Raises UsageError and
-    SpellingError."""
-    if command:
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise UsageError(f"{command}: {error}", "write it as a shell takes it") from error
-        if not words:
-            raise UsageError("the command that starts the worker is blank", "leave it out for a contender of the house")
-        return words, Contender.parse(contender), None, {}
-    found = checked(contender)
-    home = resolve(found)
-    if isinstance(home, Missing):
-        raise UsageError(f"{found.name}: {home.reason}", home.cure)
-    stepping = home.framework.stepping(found)
-    told = replace(stepping, options=tuple(home.framework.options_told(stepping.options).items()))
-    return (start.command(home, pack(folder)), told, start.variables(home, os.environ, folder / "cache", found.options),
-            home.framework.feeding(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
