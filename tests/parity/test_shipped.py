@@ -287,6 +287,41 @@ def test_a_twin_is_certified_dropout_included(net: tuple[str, Graph], monkeypatc
     assert any("dropout" in check.group for check in earned.checks)
 
 
+@pytest.mark.parametrize(("kind", "name"), [("turned", "fc^T"), ("pointwise", "fc")])
+def test_a_twin_that_keeps_a_matrix_otherwise_is_certified(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str,
+                                                           name: str) -> None:
+    """As transformers' Conv1D does, here of a square, whose shape does not tell; or as a convolution of one pixel."""
+    import torch
+    stub(monkeypatch)
+    ordinary = sys.modules["timm"].create_model
+
+    class Turned(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(4, 4))
+            self.bias = torch.nn.Parameter(torch.zeros(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x @ self.weight + self.bias
+
+    def create_model(name: str, pretrained: bool, num_classes: int) -> torch.nn.Module:
+        body: torch.nn.Sequential = ordinary(name, pretrained, num_classes)
+        if kind == "turned":
+            body.fc = Turned()
+        else:
+            body.fc, body.flat = torch.nn.Conv2d(4, 4, 1), torch.nn.Identity()
+            body.add_module("last", torch.nn.Flatten())
+        return body
+
+    sys.modules["timm"].create_model = create_model
+    (tmp_path / "net.py").write_text(NET.replace('("linear1", "fc")', f'("linear1", "{name}")'))
+    model = f"{tmp_path}/net.py:net"
+    net = model, models.find(model).graph()
+    earned = prove(net, small_twin(net), tmp_path / "proof")
+    assert [check.group for check in earned.checks if not check.passed] == []
+    assert any(check.group.startswith("optimizer state") for check in earned.checks)
+
+
 def test_a_twin_without_a_map_is_not_proven_and_not_said_to_be_another(net: tuple[str, Graph],
                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     stub(monkeypatch)
