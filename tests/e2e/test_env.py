@@ -15,7 +15,7 @@ import pytest
 
 from installer import Installer
 from photofinish import support
-from photofinish.environments import Environment, Missing, cache, checked, choice, interpreters, make, pins, resolve
+from photofinish.environments import MADE, Environment, Missing, cache, checked, here, interpreters, make, pins, resolve
 from photofinish.reports.json import schema
 
 Command = Callable[..., Any]  # conftest's `command` or `process`: arguments in, a Run out
@@ -72,12 +72,12 @@ def test_an_environment_is_made_found_locked_and_removed(command: Command, uv: I
     "torch@2.8.0:eager+horovod[2,build=timm:resnet18]"])
 def test_the_cure_makes_the_very_environment_that_was_missing(command: Command, uv: Installer, name: str,
                                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "_on_system", lambda program: True)
+    monkeypatch.setattr(here, "_on_system", lambda program: True)
     missing = resolve(checked(name))
     assert isinstance(missing, Missing)
     made = command(*shlex.split(missing.cure)[1:])
     found = resolve(checked(name))
-    assert made.code == 0 and isinstance(found, Environment) and found.origin == choice.MADE
+    assert made.code == 0 and isinstance(found, Environment) and found.origin == MADE
     home, _, place = made.out.strip().rpartition(": ")
     home = home.partition(" ")[0]
     assert missing.cure == f"photofinish env create {shlex.quote(home)}"
@@ -91,7 +91,7 @@ def test_the_cure_makes_the_very_environment_that_was_missing(command: Command, 
 
 def test_an_environment_is_made_whatever_device_its_framework_runs_on(command: Command, uv: Installer,
                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "_on_system", lambda program: True)  # a driver of a GPU
+    monkeypatch.setattr(here, "_on_system", lambda program: True)  # a driver of a GPU
     made = command("env", "create", "tensorrt")
     place = made.out.split()[-1]
     assert made.code == 0 and command("env", "path", "tensorrt").out.strip() == place

@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 
 from photofinish import environments, frameworks, support
-from photofinish.environments.choice import OWN
+from photofinish.environments import OWN
 from photofinish.frameworks import Contestant, Setup, Unsupported
 from photofinish.graph import Graph
 from photofinish.values import Contender

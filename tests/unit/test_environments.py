@@ -18,6 +18,7 @@ import pytest
 from factories import case
 from photofinish import environments
 from photofinish.environments import (
+    Choice,
     Environment,
     FrameworkInfo,
     Missing,
@@ -27,6 +28,7 @@ from photofinish.environments import (
     choice,
     expand,
     headers,
+    here,
     interpreters,
     libraries,
     make,
@@ -35,7 +37,7 @@ from photofinish.environments import (
     releases,
     resolve,
 )
-from photofinish.environments.choice import Choice, order_for
+from photofinish.environments.choice import order_for
 from photofinish.environments.framework import Strategy
 from photofinish.errors import UsageError
 from photofinish.runner.arrange import find_entries
@@ -250,7 +252,7 @@ def test_what_is_not_installed_is_missing_with_its_cure() -> None:
 def test_what_is_installed_runs_in_this_interpreter_in_its_one_version() -> None:
     environment = resolve(Contender("beta", "graph"))
     assert isinstance(environment, Environment)
-    assert environment.python == Path(sys.executable) and environment.origin == choice.OWN
+    assert environment.python == Path(sys.executable) and environment.origin == environments.OWN
     assert isinstance(resolve(Contender("beta", "graph", version=environment.version)), Environment)
     missing = resolve(Contender("beta", "graph", version="0.0.1"))
     assert isinstance(missing, Missing) and environment.version in missing.reason
@@ -283,24 +285,24 @@ def test_a_build_for_gpus_is_the_framework(tmp_path: Path, monkeypatch: pytest.M
                             ("cpu", "cuda"), {})
     monkeypatch.setitem(builds.FOR_GPUS, "runtime", "runtime-gpu")
     installed(tmp_path, runtime="1.0")
-    monkeypatch.setattr(choice, "_is_whole", lambda package: package == "tensorflow")
+    monkeypatch.setattr(here, "_is_whole", lambda package: package == "tensorflow")
     (tmp_path / "runtime-1.0.dist-info").rename(tmp_path / "runtime_gpu-1.1.dist-info")
     record = tmp_path / "runtime_gpu-1.1.dist-info/METADATA"
     record.write_text("Metadata-Version: 2.1\nName: runtime-gpu\nVersion: 1.1\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert choice.installed_version(runtime) == "1.1"
-    monkeypatch.setattr(choice, "_is_whole", lambda package: False)
+    monkeypatch.setattr(here, "_is_whole", lambda package: False)
     assert choice.installed_version(runtime) is None
 
 
 def test_what_is_made_for_processors_is_not_taken_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     contender, order = Contender("alpha", "eager"), order_for(Contender("alpha", "eager"))
-    made = Environment(Path("/made"), ALPHA, "1.5", choice.MADE)
+    made = Environment(Path("/made"), ALPHA, "1.5", environments.MADE)
     for found in (order, made):
         missing = choice.able(found, "cuda:1")
         assert isinstance(missing, Missing) and "for processors" in missing.reason
         assert missing.cure.endswith("with --env alpha=PATH") and choice.able(found, "cpu") is found
-    given, own = replace(made, origin=choice.GIVEN), replace(made, origin=choice.OWN)
+    given, own = replace(made, origin=environments.GIVEN), replace(made, origin=environments.OWN)
     assert [choice.able(each, "cuda") for each in (given, own)] == [given, own]
     monkeypatch.setattr(choice, "resolve", lambda *asked: made)
     assert environments.installed() == [contender] and environments.installed(device="cuda") == []
@@ -331,13 +333,13 @@ def test_the_record_of_an_environment_has_exact_versions_and_no_path() -> None:
     assert isinstance(environment, Environment)
     record = environment.record()
     assert record["packages"]["numpy"] == environment.version
-    assert record["python"] == sys.version.split()[0] and record["origin"] == choice.OWN
+    assert record["python"] == sys.version.split()[0] and record["origin"] == environments.OWN
     assert str(Path.home()) not in json.dumps(record)
 
 
 def test_the_house_s_own_frameworks_do_not_race_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environments.installed() == []  # alpha is not installed, beta is the house's own
-    monkeypatch.setattr(choice, "installed_version", lambda framework: "1.5")
+    monkeypatch.setattr(here, "installed_version", lambda framework: "1.5")
     assert environments.installed() == [Contender("alpha", "eager")]
 
 
@@ -349,7 +351,7 @@ def test_the_users_environment_goes_before_this_python(tmp_path: Path) -> None:
     installed(tmp_path / "venv" / "lib", numpy="1.17.0", six="1.0")
     found = resolve(Contender("beta", "graph"), Choice.of([f"beta={tmp_path / 'venv'}"]))
     assert isinstance(found, Environment)
-    assert (found.python, found.version, found.origin) == (own, "1.17.0", choice.GIVEN)
+    assert (found.python, found.version, found.origin) == (own, "1.17.0", environments.GIVEN)
     assert found.record() == {"origin": "given", "python": "3.9.1", "packages": {"numpy": "1.17.0", "six": "1.0"}}
     assert resolve(Contender("beta", "graph"), Choice.of({"beta": own})) == found
 
@@ -362,7 +364,7 @@ def test_the_users_environment_serves_the_version_it_has(tmp_path: Path) -> None
     given = Choice.of([f"beta={tmp_path}"])
     assert resolve(Contender("beta", "graph", version=here.version), given) == here
     found = resolve(Contender("beta", "graph", version="1.17.0"), given)
-    assert isinstance(found, Environment) and found.origin == choice.GIVEN
+    assert isinstance(found, Environment) and found.origin == environments.GIVEN
     wrong = resolve(Contender("beta", "graph", version="1.18"), Choice.of([f"beta@1.18={tmp_path}"]))
     assert isinstance(wrong, Missing) and "has Beta 1.17.0, not 1.18" in wrong.reason
     named = resolve(Contender("beta", "graph", version="1.18"), Choice.of([f"beta@1.18:graph={tmp_path}"]))
@@ -624,7 +626,7 @@ def test_a_strategy_of_another_package_has_an_environment_of_its_own(monkeypatch
     assert ordered(replace(team, version="1.4"), info).recipe.build_dependencies == ("alpha-cpu==1.4",)
     assert ordered(plain, info).folder == ordered(alone, info).folder != found.folder
     monkeypatch.setattr(headers, "frameworks", lambda: {"alpha": info})
-    monkeypatch.setattr(choice, "installed_version", lambda framework: "1.5")
+    monkeypatch.setattr(here, "installed_version", lambda framework: "1.5")
     assert isinstance(choice.own(plain), Environment)
     lacking = choice.own(team)
     assert isinstance(lacking, Missing) and lacking.cure == "photofinish env create alpha+team"
@@ -684,8 +686,8 @@ def test_what_cannot_be_had_is_told_before_anything_is_made(gamma: None, nothing
 
 def test_a_look_for_pip_leaves_setuptools_alone() -> None:
     """Keras on CNTK asks for pip, too; PyTorch's compiler imports setuptools afterwards, which would warn."""
-    program = ("from photofinish.environments import choice\n"
-               "assert choice._is_there('pip') and not choice._is_there('cntk')\n"
+    program = ("from photofinish.environments import here\n"
+               "assert here._is_there('pip') and not here._is_there('cntk')\n"
                "import setuptools, distutils\n"
                "assert 'setuptools' in distutils.__file__, distutils.__file__")
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)

@@ -30,6 +30,7 @@ from photofinish.environments import (
     choice,
     headers,
     held,
+    here,
     interpreters,
     make,
     obtain,
@@ -159,9 +160,9 @@ def test_what_building_takes_is_asked_before_an_installer_and_not_of_what_is_mad
     for missing in (get(), choice.have(order(), quiet)):
         assert isinstance(missing, Missing) and "needs surely-no-such-program" in missing.reason
     assert uv.called == []
-    monkeypatch.setattr(choice, "_on_system", lambda name: True)
+    monkeypatch.setattr(here, "_on_system", lambda name: True)
     there = get()
-    monkeypatch.setattr(choice, "_on_system", lambda name: False)
+    monkeypatch.setattr(here, "_on_system", lambda name: False)
     assert isinstance(there, Environment) and get() == resolve(CONTENDER) == held(CONTENDER) == there
 
 

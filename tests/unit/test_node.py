@@ -12,8 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from photofinish.environments import Environment, FrameworkInfo, Missing, Recipe, headers, npm, own, resolve, start
-from photofinish.environments.choice import GIVEN, Choice, _lacking
+from photofinish.environments import (
+    GIVEN,
+    Choice,
+    Environment,
+    FrameworkInfo,
+    Missing,
+    Recipe,
+    headers,
+    npm,
+    own,
+    resolve,
+    start,
+)
+from photofinish.environments.choice import _lacking
 from photofinish.layers import KINDS
 from photofinish.measure.warm import settled
 from photofinish.runner.parcel import PACKAGE, pack
@@ -151,7 +163,7 @@ def test_what_runs_in_node_has_an_environment_of_its_own(delta: None, monkeypatc
 def test_without_node_the_reason_and_the_cure_are_told(delta: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headers, "frameworks", lambda: {"delta": FrameworkInfo(
         "delta", "Delta", Recipe(">=3.11", (), system=("no-such-node", "npm")), ("fast",), ("cpu",), {})})
-    monkeypatch.setattr("photofinish.environments.choice.DEBIAN", {"no-such-node": "nodejs"})
+    monkeypatch.setattr("photofinish.environments.here.DEBIAN", {"no-such-node": "nodejs"})
     found = _lacking(CONTENDER)
     assert found is not None and "no-such-node" in found.reason and "apt-get install nodejs" in found.cure
 

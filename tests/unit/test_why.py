@@ -18,6 +18,7 @@ from photofinish.layers import Spec
 from photofinish.render import markdown
 from photofinish.render.document import Code, blocks_of
 from photofinish.render.quantities import plain
+from photofinish.reports import causes as caused
 from photofinish.reports import why as report
 from photofinish.stats import judge
 from photofinish.stats.student import confidence
@@ -300,7 +301,7 @@ def test_a_layer_that_is_faster_than_its_floor_shows_that_it_is_none() -> None:
 def test_causes_are_named_at_the_levels_that_were_reached_for_them() -> None:
     found = explain(judge(raced(np.random.default_rng(5), {"conv2": 3 * NODE, "relu1": 2 * NODE}))).comparisons[0]
     assert len(found.causes) > 1
-    (table,) = report._causes(found.causes, found.lines, False)
+    (table,) = caused.tables(found.causes, found.lines, False)
     assert confidence(*(each.gap.level for each in found.causes)) in table.caption
     assert "hold together" not in table.caption
 

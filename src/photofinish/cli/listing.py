@@ -105,16 +105,16 @@ def frameworks() -> list[Entry]:
 def _whereabouts(info: "FrameworkInfo") -> Entry:
     """Where a framework runs in its usual version: "this Python", "made" (an environment that is there), "made on
     demand", or "nowhere" with the reason."""
-    from photofinish.environments import Environment, Missing, choice, own, resolve
+    from photofinish.environments import Choice, Environment, Missing, choice, cure, may_make, own, resolve
     from photofinish.values import Contender
     contender = Contender(info.name, info.default_mode)
     found = resolve(contender)
     if isinstance(found, Environment):
         return {"where": found.origin, "version": found.version, "reason": "", "install": ""}
-    lacking = choice.look(contender, choice.Choice()) if choice.may_make() else own(contender)
+    lacking = choice.look(contender, Choice()) if may_make() else own(contender)
     if isinstance(lacking, Missing):
         return {"where": "nowhere", "version": None, "reason": lacking.reason, "install": lacking.cure}
-    return {"where": "made on demand", "version": None, "reason": "", "install": choice.cure(info)}
+    return {"where": "made on demand", "version": None, "reason": "", "install": cure(info)}
 
 
 def contenders() -> list[Entry]:

@@ -1,22 +1,9 @@
 """What each framework asks for (headers), how contenders are spelled (contenders), which environment each runs in
-(choice), what one is made of (recipes, pins), how it is made (make, npm) and kept (cache), and how a worker is started
-in it (start), and by which variables frameworks are told what to do (switches)."""
+(choice: of those the user names (given), this Python (here), and those that are made), what one is made of (recipes,
+pins), how it is made (make, npm) and kept (cache), and how a worker is started in it (start), and by which variables
+frameworks are told what to do (switches)."""
 
-from photofinish.environments.choice import (
-    GIVEN,
-    Choice,
-    Environment,
-    able,
-    at_hand,
-    cure,
-    foresee,
-    held,
-    installed,
-    installed_version,
-    obtain,
-    own,
-    resolve,
-)
+from photofinish.environments.choice import able, at_hand, cure, foresee, held, installed, obtain, resolve
 from photofinish.environments.contenders import (
     ALL,
     COMMON_OPTIONS,
@@ -32,6 +19,7 @@ from photofinish.environments.contenders import (
     split,
     where_listed,
 )
+from photofinish.environments.environment import GIVEN, MADE, OWN, Environment
 from photofinish.environments.framework import (
     PIPELINE_TASKS,
     STRATEGY_TASKS,
@@ -39,7 +27,9 @@ from photofinish.environments.framework import (
     FrameworkInfo,
     Recipe,
 )
+from photofinish.environments.given import Choice, may_make
 from photofinish.environments.headers import FOLDER, file_of, frameworks, read_header
+from photofinish.environments.here import installed_version, own
 from photofinish.environments.make import Missing
 
 __all__ = [
@@ -48,6 +38,8 @@ __all__ = [
     "DOUBLE",
     "FOLDER",
     "GIVEN",
+    "MADE",
+    "OWN",
     "PIPELINE_TASKS",
     "STRATEGY_TASKS",
     "TASKS",
@@ -72,6 +64,7 @@ __all__ = [
     "installed",
     "installed_version",
     "known",
+    "may_make",
     "obtain",
     "older",
     "own",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from photofinish.environments import libraries
-from photofinish.environments.choice import Environment
+from photofinish.environments.environment import Environment
 
 PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 NODE_VARIABLES = ("NODE_OPTIONS", "NODE_PATH")

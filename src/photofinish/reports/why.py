@@ -10,10 +10,8 @@ from typing import Any
 
 from photofinish.explain import Explanation
 from photofinish.explain.anatomy import CHAIN
-from photofinish.explain.causes import LAYER, PLACE, SETTING, Cause
 from photofinish.explain.epochs import EpochComparison
 from photofinish.explain.layers import Comparison, Line
-from photofinish.explain.roofline import Roofline
 from photofinish.render.document import (
     Banner,
     Block,
@@ -22,7 +20,6 @@ from photofinish.render.document import (
     Document,
     Fold,
     Note,
-    Paragraph,
     Quantity,
     Section,
     Shade,
@@ -31,16 +28,15 @@ from photofinish.render.document import (
     Tiles,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import certificate, failures, profile
+from photofinish.reports import causes, certificate, failures, profile, roofline
 from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender, interval, listed, names
+from photofinish.reports.reading import TASKS, attributed, contender, interval, names
 from photofinish.stats.standings import no_certificate
 from photofinish.stats.student import confidence
-from photofinish.values import Estimate, Part, to_json
+from photofinish.values import Estimate, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
-BRIEF = 12  # lines of the table in a terminal
 FULL_COLOUR = 4.0  # times as long
 
 
@@ -59,7 +55,7 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
     notes += [Note((contender(name), " is compared with nobody: what its loop waited for is not told."))
               for name in _silent(explanation) if explanation.epochs]
     if explanation.roofline is not None:
-        sections.append(_machine(explanation.roofline))
+        sections.append(roofline.section(explanation.roofline))
     rest = (profile.section(explanation.profiles), _next(explanation),
             Section("notes", "What it rests on", tuple(notes)), failures.section(result), certificate.section(result))
     series = tuple(dict.fromkeys([*names(result), *result.race.contenders]))
@@ -115,7 +111,7 @@ def sentence(comparison: Comparison) -> Text:
     a, b = comparison.accounts
     text: Text = ("A step of ", contender(b.contender), " takes ",
                   Quantity(b.step.value, "duration"), ", one of ", contender(a.contender), " ",
-                  Quantity(a.step.value, "duration"), ". ", *_first(comparison))
+                  Quantity(a.step.value, "duration"), ". ", *causes.first(comparison))
     named = comparison.named
     if not named:
         return (*text, "No layer is shown to make a difference.")
@@ -131,20 +127,6 @@ def sentence(comparison: Comparison) -> Text:
     return (*text, ".")
 
 
-def _first(comparison: Comparison | EpochComparison) -> Text:
-    """The first cause, which a layer is told as anyway."""
-    first = next(iter(comparison.causes), None)
-    if first is None or first.kind == LAYER or first.gap.value < 0:
-        return ()
-    return ("First comes ", _named(first, ()), ", which adds ", *_between(first.gap, "duration"), ". ")
-
-
-def _named(cause: Cause, lines: tuple[Line, ...]) -> str:
-    if cause.kind == LAYER:
-        return f"{cause.name} ({_what(next(line.part for line in lines if line.part.name == cause.name))})"
-    return f"{cause.name} ({cause.what})" if cause.what else cause.name
-
-
 def _count(number: int) -> str:
     words = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
     return words[number] if number < len(words) else str(number)
@@ -153,7 +135,8 @@ def _count(number: int) -> str:
 def _told(line: Line) -> Text:
     times = f", {line.part.count} times in the model," if line.part.count > 1 else ""
     verb = "adds" if line.gap.value > 0 else "takes back"
-    return (f"{line.part.name} ({_what(line.part)}){times} {verb} ", *_between(_size(line.gap), "duration"))
+    return (f"{line.part.name} ({causes.layer(line.part)}){times} {verb} ",
+            *causes.between(_size(line.gap), "duration"))
 
 
 def _size(estimate: Estimate) -> Estimate:
@@ -161,61 +144,25 @@ def _size(estimate: Estimate) -> Estimate:
     return estimate if estimate.value > 0 else Estimate(-estimate.value, -estimate.high, -estimate.low, estimate.level)
 
 
-def _between(estimate: Estimate, hint: str) -> Text:
-    """With its interval, which one launch does not have."""
-    if not estimate.level:
-        return (Quantity(estimate.value, hint),)
-    return (Quantity(estimate.value, hint), " (", Quantity(estimate.low, hint), " to ", Quantity(estimate.high, hint),
-            ")")
-
-
-def _what(part: Part) -> str:
-    return f"{part.kind} of {' and '.join(shape.partition(' ')[2] or 'one value' for shape in part.shapes)}"
-
-
 def _section(comparison: Comparison, brief: bool) -> Section:
     a, b = comparison.a, comparison.b
-    blocks: list[Block] = [_banner(comparison, sentence(comparison), tuple(_details(comparison))),
-                           *_causes(comparison.causes, comparison.lines, brief), _sums(comparison),
+    blocks: list[Block] = [causes.banner(comparison, sentence(comparison), tuple(_details(comparison))),
+                           *causes.tables(comparison.causes, comparison.lines, brief), _sums(comparison),
                            *_overhead(comparison)]
     if comparison.lacking:
         blocks.append(Note(("Not timed in both: ", ", ".join(comparison.lacking),
                             ". The sums lack them."), "warning"))
-    lines = comparison.lines[:BRIEF] if brief else comparison.lines
+    lines = comparison.lines[:causes.BRIEF] if brief else comparison.lines
     blocks += [_picture(comparison), _table(comparison, lines), _seconds(comparison, lines),
                Fold("The layers in full", (_fields(comparison),))]
     return Section(f"why-{b}", f"{a} and {b}", tuple(blocks))
-
-
-def _banner(comparison: Comparison | EpochComparison, said: Text, details: tuple[Text, ...]) -> Banner:
-    causes = len(comparison.causes)
-    label = f"{causes or 'NO'} CAUSE{'' if causes == 1 else 'S'} NAMED"
-    return Banner("good" if causes else "open", label, said, details)
-
-
-def _causes(causes: tuple[Cause, ...], lines: tuple[Line, ...], brief: bool) -> Iterator[Table]:
-    found = causes[:BRIEF] if brief else causes
-    if found:
-        columns = (Column("Cause"), Column("Is"), Column("Adds to the gap", "difference"))
-        rows = tuple((_named(each, lines), _KINDS[each.kind], interval(each.gap)) for each in found)
-        left = len(causes) - len(found)
-        levels = confidence(*(each.gap.level for each in causes))
-        yield Table("causes", columns, rows, "What is shown to make a difference, the first cause first. In 5 % of "
-                    f"cases at most is any of them none (Holm's procedure, with intervals of {levels}). Settings, "
-                    "layers and places each divide the whole gap: layers and places tell where a setting acts. A "
-                    "layer was timed alone: its interval allows for as large a share of it as the layers together "
-                    "leave of the gap."
-                    + (f" {left} more are in the HTML report and in --csv." if left else ""))
-
-
-_KINDS = {SETTING: "a setting", LAYER: "a layer", PLACE: "a place"}
 
 
 def _waited(comparison: EpochComparison) -> Text:
     one, other = comparison.accounts
     text: Text = ("An epoch of ", contender(other.contender), " takes ", Quantity(other.epoch.value, "duration"),
                   ", one of ", contender(one.contender), " ", Quantity(one.epoch.value, "duration"), ". ",
-                  *_first(comparison))
+                  *causes.first(comparison))
     return text if comparison.causes else (*text, "Nothing is shown to make a difference.")
 
 
@@ -228,16 +175,17 @@ def _of_epochs(comparison: EpochComparison) -> Section:
                   "that works beside the steps counts as far as it is late. 95 % intervals.")
     more = ("What the steps take longer is explained by photofinish why --task train.",)
     return Section(f"why-{comparison.b}", f"{comparison.a} and {comparison.b}",
-                   (_banner(comparison, _waited(comparison), (more,)), *_causes(comparison.causes, (), False), table))
+                   (causes.banner(comparison, _waited(comparison), (more,)),
+                    *causes.tables(comparison.causes, (), False), table))
 
 
 def _details(comparison: Comparison) -> Iterator[Text]:
     share = _share(comparison)
-    yield ("The gap is ", *_between(comparison.gap, "difference"), "; all layers one by one add ",
-           *_between(comparison.layers, "difference"),
+    yield ("The gap is ", *causes.between(comparison.gap, "difference"), "; all layers one by one add ",
+           *causes.between(comparison.layers, "difference"),
            *(() if share is None else (", ", Quantity(share, "percent"), " of it")),
-           ". The start of a step adds ", *_between(comparison.start, "difference"), ", what is left ",
-           *_between(comparison.rest, "difference"), ".")
+           ". The start of a step adds ", *causes.between(comparison.start, "difference"), ", what is left ",
+           *causes.between(comparison.rest, "difference"), ".")
     if comparison.launches < 2:
         yield ("One launch does not show how launches differ: run at least two.",)
 
@@ -284,7 +232,7 @@ def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
     a, b = comparison.a, comparison.b
     columns = (Column("Layer"), Column("What"), Column("Times", "count"), Column("Adds to the gap", "difference"),
                Column("Shown"), Column("Ratio", "ratio"))
-    rows = tuple((line.part.name, _what(line.part), line.part.count, interval(line.gap),
+    rows = tuple((line.part.name, causes.layer(line.part), line.part.count, interval(line.gap),
                   "yes" if line.shown else "no", interval(line.ratio)) for line in lines)
     left = len(comparison.lines) - len(lines)
     more = f" {left} more layers are in the HTML report and in --csv." if left else ""
@@ -330,32 +278,6 @@ def _tile(line: Line, comparison: Comparison) -> Shade:
     return Shade(f"{line.part.kind}{told}", series=faster if line.shown else "", strength=strength)
 
 
-def _machine(roofline: Roofline) -> Section:
-    """What an inference is short of the machine's own limits."""
-    ceilings = roofline.ceilings
-    low = any(reached > 1 for reached in roofline.reached.values())
-    past = low or any(reached > 1 for each in roofline.roofs for reached in each.reached.values())
-    whole: Text = ("At that its layers take " if past else "Its layers cannot take less than ",
-                   Quantity(roofline.floor, "duration"), ": ",
-                   *listed([f"{write(reached, 'percent')} of the inference of {name}"
-                            for name, reached in roofline.reached.items()]), ".",
-                   *([f" Somebody was faster{'' if low else ' in a layer'}: the data was in the caches, "
-                      f"{'layers ran as one, ' if low else ''}products were saved (Winograd's convolutions, causal "
-                      "attention), or other programs held back the work by which the ceilings were measured."]
-                     if past else []))
-    said: Text = (f"The best matrix product seen here made {ceilings.macs / 1e9:.3g} GMAC/s ({ceilings.macs_by}), the "
-                  f"best pass over memory {ceilings.bytes / 1e9:.3g} GB/s ({ceilings.bytes_by}). ", *whole)
-    names = tuple(roofline.reached)
-    columns = (Column("Layer"), Column("What"), Column("Times", "count"), Column("Not less than", "duration"),
-               Column("By"), *(Column(f"{name} reaches", "percent") for name in names))
-    rows = tuple((each.part.name, _what(each.part), each.part.count, each.floor, each.bound,
-                  *(each.reached.get(name) for name in names)) for each in roofline.roofs)
-    table = Table("roofline", columns, rows, "Of one inference of a layer: its multiply-accumulates or its bytes, each "
-                  "value once, at these ceilings; of a table what comes out of it. What hands its values on as they "
-                  "lie has no line. Above 100 % its data was in the caches, or it saved products.")
-    return Section("machine", "Distance to the machine", (Paragraph(said), Fold("Layer by layer", (table,))))
-
-
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """The documented object of `photofinish why --json`."""
     case = explanation.result.race.case
@@ -364,15 +286,8 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "model": case.model, "task": case.task, "batch": case.batch,
             "comparisons": [_compared(each) for each in explanation.comparisons],
             "epochs": [_epochs(each) for each in explanation.epochs],
-            "roofline": _roofline(explanation.roofline),
+            "roofline": roofline.as_json(explanation.roofline),
             "profiles": [profiled(each) for each in explanation.profiles]}
-
-
-def _roofline(found: Roofline | None) -> dict[str, Any] | None:
-    return None if found is None else {
-        "ceilings": to_json(found.ceilings), "floor": found.floor, "reached": dict(found.reached),
-        "layers": [{"name": each.part.name, "count": each.part.count, "floor": each.floor, "bound": each.bound,
-                    "reached": dict(each.reached)} for each in found.roofs]}
 
 
 def _compared(comparison: Comparison) -> dict[str, Any]:
@@ -382,7 +297,7 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
                             **{name: estimated(getattr(each, name)) for name in _ACCOUNT}}
                            for each in comparison.accounts],
             "lines": [_line(each) for each in comparison.lines], "lacking": list(comparison.lacking),
-            "causes": _ranked(comparison.causes),
+            "causes": causes.ranked(comparison.causes),
             "named": [each.part.name for each in comparison.named]}
 
 
@@ -391,20 +306,12 @@ _ACCOUNT = ("step", "layers", "start", "rest", "operation", "forward_operation")
 
 def _epochs(comparison: EpochComparison) -> dict[str, Any]:
     return {"a": comparison.a, "b": comparison.b, "launches": comparison.launches, "gap": estimated(comparison.gap),
-            "causes": _ranked(comparison.causes),
+            "causes": causes.ranked(comparison.causes),
             "contenders": [{"contender": each.contender, **{name: estimated(getattr(each, name))
                             for name in ("epoch", "waited", "steps")}} for each in comparison.accounts]}
 
 
-def _ranked(causes: tuple[Cause, ...]) -> list[dict[str, Any]]:
-    return [{"kind": each.kind, "name": each.name, "what": each.what, "gap": _decided(each.gap)} for each in causes]
-
-
-def _decided(gap: Estimate) -> dict[str, Any]:
-    return {**(estimated(gap) or {}), "level": gap.level}
-
-
 def _line(line: Line) -> dict[str, Any]:
     return {**to_json(line.part), "count": line.part.count, "a": estimated(line.a), "b": estimated(line.b),
-            "ratio": estimated(line.ratio), "gap": _decided(line.gap),
+            "ratio": estimated(line.ratio), "gap": causes.decided(line.gap),
             "shown": line.shown, "forward": {name: estimated(each) for name, each in line.forward.items()}}
