@@ -21,7 +21,7 @@ from photofinish.environments import where_listed
 from photofinish.errors import UsageError
 from photofinish.files import images, weights
 from photofinish.files.names import translated
-from photofinish.frameworks import Contestant, Setup, WrongUse, load
+from photofinish.frameworks import Contestant, Setup, Unsupported, WrongUse, load
 from photofinish.frameworks._keras import numbered
 from photofinish.frameworks.numpy import Contestant as Reference
 from photofinish.graph import Graph
@@ -61,6 +61,19 @@ PAIRS = [  # our model, the framework, the twin, an input
     ("convnext_tiny", "torch", "torchvision:convnext_tiny", SMALL),
     ("gpt2_small", "torch", "transformers:gpt2", (8,)),
     ("mobilenet_v1", "torch", "timm:mobilenetv1_100", SMALL),
+    ("dpn68", "torch", "timm:dpn68", SMALL),
+    ("se_resnet50", "torch", "timm:seresnet50", SMALL),
+    ("se_resnext50", "torch", "timm:seresnext50_32x4d", SMALL),
+    ("senet154", "torch", "timm:legacy_senet154", SMALL),
+    ("regnet_x_400mf", "torch", "torchvision:regnet_x_400mf", SMALL),
+    ("regnet_y_400mf", "torch", "torchvision:regnet_y_400mf", SMALL),
+    ("regnet_x_400mf", "torch", "timm:regnetx_004_tv", SMALL),
+    ("regnet_y_400mf", "torch", "timm:regnety_004", SMALL),
+    ("inception_v4", "torch", "timm:inception_v4", (3, 75, 75)),
+    ("inception_resnet_v2", "torch", "timm:inception_resnet_v2", (3, 75, 75)),
+    ("xception", "torch", "timm:legacy_xception", SMALL),
+    ("nasnet_a_large", "torch", "timm:nasnetalarge", (3, 43, 43)),
+    ("pnasnet5_large", "torch", "timm:pnasnet5large", (3, 43, 43)),
     ("bert_base", "torch", "transformers:bert-base", (8,)),
     ("bert_base_mlm", "torch", "transformers:BertForPreTraining", (8,)),
     ("resnet50_v1_keras", "tensorflow", "keras.applications:ResNet50", SMALL),
@@ -142,6 +155,9 @@ THEIRS = [  # our model, and that of another package of which no twin is proven,
     ("inception_v3_no_aux", "torchvision:inception_v3", (3, 75, 75)),
     ("mobilenet_v2", "timm:mobilenetv2_100", SMALL),  # without dropout
     ("convnext_tiny", "timm:convnext_tiny", SMALL),  # without stochastic depth
+    ("inception_v3_no_aux", "timm:inception_v3", (3, 75, 75)),  # without dropout
+    ("se_resnet50_v1", "timm:legacy_seresnet50", SMALL),  # with dropout
+    ("efficientnet_b0", "timm:efficientnet_b0", SMALL),  # without dropout and stochastic depth
 ]
 
 
@@ -223,15 +239,27 @@ def stub(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """A timm whose model "net" is that of NET, apart from `changes` to its parts."""
     from torch import nn
 
+    class Loose(nn.Module):
+        """Drops out by the function, at a rate kept in the attribute of that name."""
+
+        def __init__(self, attribute: str, rate: float) -> None:
+            super().__init__()
+            self.attribute = attribute
+            setattr(self, attribute, rate)
+
+        def forward(self, x: Any) -> Any:
+            rate = getattr(self, self.attribute)
+            return nn.functional.dropout(x, p=rate, training=self.training) if rate else x
+
     def create_model(name: str, pretrained: bool, num_classes: int) -> Any:
-        parts = {"width": 4, "momentum": 0.1, "rate": 0.3, "extra": False, **changes}
+        parts = {"width": 4, "momentum": 0.1, "rate": 0.3, "loose": "", "extra": False, **changes}
         body = nn.Sequential()
         body.add_module("conv", nn.Conv2d(3, parts["width"], 3, padding=1, bias=False))
         body.add_module("norm", nn.BatchNorm2d(parts["width"], momentum=parts["momentum"]))
         body.add_module("act", nn.ReLU())
         body.add_module("pool", nn.AdaptiveAvgPool2d(1))
         body.add_module("flat", nn.Flatten())
-        body.add_module("drop", nn.Dropout(parts["rate"]))
+        body.add_module("drop", Loose(parts["loose"], parts["rate"]) if parts["loose"] else nn.Dropout(parts["rate"]))
         body.add_module("fc", nn.Linear(parts["width"], num_classes))
         if parts["extra"]:
             body.add_module("more", nn.Linear(num_classes, num_classes))
@@ -278,13 +306,21 @@ def prove(net: tuple[str, Graph], contestant: Contestant, folder: Path) -> Certi
     return certificate.judge(folder, "twin", "twin")
 
 
-@pytest.mark.parametrize("mode", ["eager", pytest.param("compile", marks=pytest.mark.compiled)])
+@pytest.mark.parametrize(("mode", "loose"), [
+    ("eager", ""), ("eager", "drop_rate"), pytest.param("compile", "", marks=pytest.mark.compiled)])
 def test_a_twin_is_certified_dropout_included(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-                                              mode: str) -> None:
-    stub(monkeypatch)
+                                              mode: str, loose: str) -> None:
+    stub(monkeypatch, loose=loose)
     earned = prove(net, small_twin(net, mode), tmp_path / "proof")
     assert [check.group for check in earned.checks if not check.passed] == []
     assert any("dropout" in check.group for check in earned.checks)
+
+
+def test_dropout_that_cannot_be_silenced_is_not_proven(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch,
+                                                       tmp_path: Path) -> None:
+    stub(monkeypatch, loose="hidden")
+    with pytest.raises(Unsupported, match=r"timm:net drops out at a rate of 0\.3 in a Loose"):
+        prove(net, small_twin(net), tmp_path / "proof")
 
 
 @pytest.mark.parametrize(("kind", "name"), [("turned", "fc^T"), ("pointwise", "fc")])
@@ -369,6 +405,7 @@ def test_heads_that_the_graph_lacks_are_left_out_and_the_audit_says_so(
     ({"width": 5}, ("conv1.weight 4x3x3x3", "conv.weight 5x3x3x3")),
     ({"extra": True}, ("none", "more.weight 4x4")),
     ({"rate": 0.4}, ("1 Dropout 0.3", "1 Dropout 0.4")),
+    ({"rate": 0.4, "loose": "drop_rate"}, ("1 Dropout 0.3", "1 Dropout 0.4")),
     ({"rate": 0.0}, ("1 Dropout 0.3", "none")),
 ])
 def test_what_does_not_fit_is_told_first(net: tuple[str, Graph], monkeypatch: pytest.MonkeyPatch,

@@ -71,6 +71,16 @@ def classified_by_window(x: Tensor, classes: int) -> Tensor:
     return flatten(x)
 
 
+TIMM: models.Names = (
+    ("(conv|batch_norm)1", "features.conv1_1.(conv|bn)"),
+    ("stage1.*1.projection.(conv|batch_norm)1", "features.conv2_1.c1x1_w_s1.(conv|bn)"),
+    ("stage{s}.*1.projection.(conv|batch_norm)1", "features.conv{s+1}_1.c1x1_w_s2.(conv|bn)")) + tuple(
+    ("stage{s}." + block + ".(conv|batch_norm)" + str(place), theirs + "." + step + ".(conv|bn)")
+    for block, theirs in (("first_dual_path1", "features.conv{s+1}_1"), ("dual_path{b}", "features.conv{s+1}_{b+1}"))
+    for place, step in enumerate(("c1x1_a", "c3x3_b", "c1x1_c"), start=1)) + (
+    ("batch_norm2", "features.conv5_bn_ac.bn"),
+    ("linear1", "classifier"))
+
 FACTS: Any = {
     "source": "arXiv 1707.01629",
     "optimizer": SGD(learning_rate=2e-3),  # the paper's square root of 0.1 for 40 times 32 images, for a batch of 8
@@ -86,10 +96,10 @@ WINDOWED = dict(FACTS, reduced=dict(REDUCED, shape=(3, 56, 56)),
 
 
 @models.model("dpn107_cadene", arguments=dict(DPN107, windows=True), **WINDOWED)
-@models.model("dpn107", arguments=DPN107, reduced=REDUCED, **FACTS)
+@models.model("dpn107", arguments=DPN107, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
 @models.model("dpn92_cadene", arguments=dict(DPN92, windows=True), **WINDOWED)
-@models.model("dpn92", arguments=DPN92, reduced=REDUCED, **FACTS)
-@models.model("dpn68", arguments=SMALL, reduced=REDUCED, **FACTS)
+@models.model("dpn92", arguments=DPN92, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
+@models.model("dpn68", arguments=SMALL, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
 def dpn(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: Tuple[int, ...], stem: int = 64,
         stem_kernel: int = 7, width: int = 96, wide: int = 256, groups: int = 32, windows: bool = False) -> Tensor:
     """`blocks` per stage, each of which adds `growth` channels; `wide` and `width` are the first stage's channels that

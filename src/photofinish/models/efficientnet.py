@@ -1,5 +1,6 @@
 """EfficientNet: Tan & Le 2019, "Rethinking Model Scaling" (arXiv 1905.11946), as torchvision builds it. timm's have
-the same parameters and work, drop nothing and keep PyTorch's constants of BatchNorm.
+the same parameters and work, drop nothing and keep PyTorch's constants of BatchNorm. Its tf_efficientnets name their
+arrays alike, so that a file does not tell them apart, but pad as Keras' and have the original constants.
 
 keras.applications' have the same parameters and work but pad an even image only below and on the right where they
 stride, and normalise the pixels inside the model.
@@ -94,12 +95,22 @@ TORCHVISION: models.Names = (
     ("stage{s}.*{b}.squeeze_excite1.conv{n}", "features.{s}.{b-1}.block.2.fc{n}"),
     ("(conv|batch_norm)2", "features.8.(0|1)"),
     ("linear1", "classifier.1"))
+TIMM: models.Names = (
+    ("(conv|batch_norm)1", "(conv_stem|bn1)"),
+    ("stage1.*{b}.(conv1|conv2)", "blocks.0.{b-1}.(conv_dw|conv_pw)"),
+    ("stage{s}.*{b}.(conv1|conv2|conv3)", "blocks.{s-1}.{b-1}.(conv_pw|conv_dw|conv_pwl)"),
+    ("stage{s}.*{b}.batch_norm{n}", "blocks.{s-1}.{b-1}.bn{n}"),
+    ("stage{s}.*{b}.squeeze_excite1.(conv1|conv2)", "blocks.{s-1}.{b-1}.se.(conv_reduce|conv_expand)"),
+    ("(conv|batch_norm)2", "(conv_head|bn2)"),
+    ("linear1", "classifier"))
+NAMES = {"torchvision": TORCHVISION, "timm": TIMM}
+NAMES_TENSORFLOW = {"torchvision": TORCHVISION}  # timm's B5 to B7 have PyTorch's epsilon, and so other outputs
 
 for _name, _scale in SCALES.items():
     models.model(
         "efficientnet_" + _name, inputs=models.image(3, _scale["size"], _scale["size"]), source="arXiv 1905.11946",
         optimizer=SGD(learning_rate=5e-4),  # the paper's 0.256 of RMSProp for 4096 images, scaled to 8
-        names={"torchvision": TORCHVISION},
+        names=NAMES_TENSORFLOW if "norm" in _scale else NAMES,
         arguments={key: value for key, value in _scale.items() if key not in ("resized", "size")},
         preparation=models.Preparation(_scale["size"] / _scale["resized"], resample="bicubic"),
         reduced={"width": 1.0, "depth": 1.0, "stem": 8, "shape": (3, 32, 32),

@@ -1,9 +1,9 @@
 """Inception v3: Szegedy et al. 2015, "Rethinking the Inception Architecture" (arXiv 1512.00567).
 
 inception_v3 is torchvision's, whose auxiliary head joins in training only; inception_v3_no_aux is torchvision's
-without it. inception_v3_keras is keras.applications': no head, no dropout, no scale in the normalisations (and
-Keras's constants), and average pools that leave their padding out of the mean, where torchvision's count it.
-The letters of the blocks are torchvision's.
+without it, and timm's but for its dropout. inception_v3_keras is keras.applications': no head, no dropout, no scale in
+the normalisations (and Keras's constants), and average pools that leave their padding out of the mean, where
+torchvision's count it. The letters of the blocks are torchvision's.
 """
 
 from functools import partial
@@ -158,6 +158,14 @@ TORCHVISION: models.Names = tuple(
     ("auxiliary.(conv|batch_norm){n}", "AuxLogits.conv{n-1}.(conv|bn)"),
     ("auxiliary.linear1", "AuxLogits.fc"),
     ("linear1", "fc"))
+NO_AUX: models.Names = TORCHVISION + (("", "AuxLogits.*"),)
+
+
+def conv_norms(*places: Tuple[str, str, str]) -> models.Names:
+    """What timm calls the convolutions of a branch, and the normalisations behind them, by their number in it."""
+    return tuple((branch + ".(conv|batch_norm)" + number, theirs + ".(conv|bn)") for branch, number, theirs in places)
+
+
 def keras(*blocks: Tuple[str, Dict[str, int]]) -> models.Names:
     """What Keras calls layers that have no name there, numbered in the order in which they are made, which is ours:
     blocks with the convolutions of each of their branches."""
@@ -188,7 +196,7 @@ SMALL: Any = {  # without C, whose layers D has too
 @models.model("inception_v3_keras", reduced=dict(SMALL, shape=(3, 13, 13)), names={"keras.applications": KERAS},
               arguments={"convolution": conv_norm_keras, "count_padding": False, "drop": 0.0}, **FACTS)
 @models.model("inception_v3_no_aux", reduced=dict(SMALL, shape=(3, 13, 13)),
-              names={"torchvision": TORCHVISION + (("", "AuxLogits.*"),)}, **FACTS)
+              names={"torchvision": NO_AUX, "timm": NO_AUX}, **FACTS)
 @models.model("inception_v3", arguments={"auxiliary": True}, reduced=dict(SMALL, shape=(3, 37, 37)),
               names={"torchvision": TORCHVISION}, **FACTS)
 def inception_v3(image: Tensor, classes: int, auxiliary: bool = False, convolution: Convolution = conv_norm,

@@ -17,6 +17,7 @@ from photofinish.models.inception import (
     branch,
     conv_norm,
     conv_norm_keras,
+    conv_norms,
     keras,
     pooled,
     stem,
@@ -82,6 +83,36 @@ def inception_c(x: Tensor, factor: float, convolution: Convolution) -> Tensor:
         branch("three", x, convolution, (192, 1), (224, (1, 3)), (256, (3, 1))))
 
 
+TIMM: models.Names = conv_norms(
+    ("stem", "1", "conv2d_1a"),
+    ("stem", "2", "conv2d_2a"),
+    ("stem", "3", "conv2d_2b"),
+    ("stem", "4", "conv2d_3b"),
+    ("stem", "5", "conv2d_4a"),
+    ("mixed_a1.single", "1", "mixed_5b.branch0"),
+    ("mixed_a1.five", "{n}", "mixed_5b.branch1.{n-1}"),
+    ("mixed_a1.double", "{n}", "mixed_5b.branch2.{n-1}"),
+    ("mixed_a1.pool", "1", "mixed_5b.branch3.1"),
+    ("inception_a{b}.single", "1", "repeat.{b-1}.branch0"),
+    ("inception_a{b}.three", "{n}", "repeat.{b-1}.branch1.{n-1}"),
+    ("inception_a{b}.double", "{n}", "repeat.{b-1}.branch2.{n-1}"),
+    ("reduction_a1.three", "1", "mixed_6a.branch0"),
+    ("reduction_a1.double", "{n}", "mixed_6a.branch1.{n-1}"),
+    ("inception_b{b}.single", "1", "repeat_1.{b-1}.branch0"),
+    ("inception_b{b}.seven", "{n}", "repeat_1.{b-1}.branch1.{n-1}"),
+    ("reduction_b1.wide", "{n}", "mixed_7a.branch0.{n-1}"),
+    ("reduction_b1.narrow", "{n}", "mixed_7a.branch1.{n-1}"),
+    ("reduction_b1.double", "{n}", "mixed_7a.branch2.{n-1}"),
+    ("inception_c10.single", "1", "block8.branch0"),
+    ("inception_c10.three", "{n}", "block8.branch1.{n-1}"),
+    ("inception_c{b}.single", "1", "repeat_2.{b-1}.branch0"),
+    ("inception_c{b}.three", "{n}", "repeat_2.{b-1}.branch1.{n-1}")) + (
+    ("inception_a{b}.conv1", "repeat.{b-1}.conv2d"),
+    ("inception_b{b}.conv1", "repeat_1.{b-1}.conv2d"),
+    ("inception_c10.conv1", "block8.conv2d"),
+    ("inception_c{b}.conv1", "repeat_2.{b-1}.conv2d"),
+    ("(conv|batch_norm)1", "conv2d_7b.(conv|bn)"),
+    ("linear1", "classif"))
 KERAS: models.Names = (
     ("inception_a{b}.conv1", "block35_{b}_conv"),
     ("inception_b{b}.conv1", "block17_{b}_conv"),
@@ -104,7 +135,7 @@ FACTS: Any = {
 
 @models.model("inception_resnet_v2_keras", arguments={"convolution": conv_norm_keras},
               names={"keras.applications": KERAS}, preparation=models.MINUS_ONE_TO_ONE, **FACTS)
-@models.model("inception_resnet_v2", preparation=models.timm_inception(0.8975), **FACTS)
+@models.model("inception_resnet_v2", names={"timm": TIMM}, preparation=models.timm_inception(0.8975), **FACTS)
 def inception_resnet_v2(image: Tensor, classes: int, convolution: Convolution = conv_norm,
                         layers: Stem = STEM, blocks: Tuple[int, int, int] = (10, 20, 9),
                         width: float = 1.0) -> Tensor:

@@ -8,7 +8,18 @@ from typing import Tuple
 
 from photofinish import models
 from photofinish.graph import Tensor
-from photofinish.models.inception import HALVING, STEM, Convolution, Stem, branch, conv_norm, forked, pooled, stem
+from photofinish.models.inception import (
+    HALVING,
+    STEM,
+    Convolution,
+    Stem,
+    branch,
+    conv_norm,
+    conv_norms,
+    forked,
+    pooled,
+    stem,
+)
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import block, concat, global_average_pool, linear, max_pool
 
@@ -66,7 +77,36 @@ def inception_c(x: Tensor, convolution: Convolution) -> Tensor:
         pooled(x, 256, convolution))
 
 
-@models.model(inputs=models.image(3, 299, 299), source="arXiv 1602.07261",
+TIMM: models.Names = conv_norms(
+    ("stem", "{n}", "features.{n-1}"),
+    ("mixed1", "1", "features.3.conv"),
+    ("mixed1.three", "{n}", "features.4.branch0.{n-1}"),
+    ("mixed1.seven", "{n}", "features.4.branch1.{n-1}"),
+    ("mixed1", "2", "features.5.conv"),
+    ("inception_a{b}.single", "1", "features.{b+5}.branch0"),
+    ("inception_a{b}.three", "{n}", "features.{b+5}.branch1.{n-1}"),
+    ("inception_a{b}.double", "{n}", "features.{b+5}.branch2.{n-1}"),
+    ("inception_a{b}.pool", "1", "features.{b+5}.branch3.1"),
+    ("reduction_a1.three", "1", "features.10.branch0"),
+    ("reduction_a1.double", "{n}", "features.10.branch1.{n-1}"),
+    ("inception_b{b}.single", "1", "features.{b+10}.branch0"),
+    ("inception_b{b}.seven", "{n}", "features.{b+10}.branch1.{n-1}"),
+    ("inception_b{b}.double", "{n}", "features.{b+10}.branch2.{n-1}"),
+    ("inception_b{b}.pool", "1", "features.{b+10}.branch3.1"),
+    ("reduction_b1.three", "{n}", "features.18.branch0.{n-1}"),
+    ("reduction_b1.seven", "{n}", "features.18.branch1.{n-1}"),
+    ("inception_c{b}.single", "1", "features.{b+18}.branch0"),
+    ("inception_c{b}.three", "1", "features.{b+18}.branch1_0"),
+    ("inception_c{b}.three", "2", "features.{b+18}.branch1_1a"),
+    ("inception_c{b}.three", "3", "features.{b+18}.branch1_1b"),
+    ("inception_c{b}.double", "4", "features.{b+18}.branch2_3a"),
+    ("inception_c{b}.double", "5", "features.{b+18}.branch2_3b"),
+    ("inception_c{b}.double", "{n}", "features.{b+18}.branch2_{n-1}"),
+    ("inception_c{b}.pool", "1", "features.{b+18}.branch3.1")) + (
+    ("linear1", "last_linear"),)
+
+
+@models.model(inputs=models.image(3, 299, 299), source="arXiv 1602.07261", names={"timm": TIMM},
               optimizer=SGD(learning_rate=1.1e-2),  # the paper's 0.045 of RMSProp for v3's 32 images, scaled to 8
               reduced={"layers": ((32, 3, 1, 0),), "blocks": (1, 1, 1), "width": 0.02, "shape": (3, 53, 53)},
               preparation=models.timm_inception(0.875))

@@ -141,6 +141,44 @@ def reduction_cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustmen
     return concat(second, third, fourth, fifth)
 
 
+def within(blocks: models.Names, layers: models.Names) -> models.Names:
+    """Each of the layers in each of the blocks."""
+    return tuple((block + "." + layer, theirs + "." + name) for block, theirs in blocks for layer, name in layers)
+
+
+def separables(*branches: str) -> models.Names:
+    """Which branches of timm's cell are the separable convolutions of ours, in their order."""
+    return within(tuple(("separable{}".format(number), "comb_iter_" + branch)
+                        for number, branch in enumerate(branches, start=1)),
+                  (("(conv1|conv3)", "separable_(1|2).depthwise_conv2d"),
+                   ("(conv2|conv4)", "separable_(1|2).pointwise_conv2d"),
+                   ("batch_norm{n}", "bn_sep_{n}")))
+
+
+def projections(*names: str) -> models.Names:
+    """What timm calls the projections of a cell, in their order."""
+    return tuple(("projection{}.(conv|batch_norm)1".format(number), name + ".(conv|bn)")
+                 for number, name in enumerate(names, start=1))
+
+
+NORMAL = separables("0_left", "0_right", "1_left", "1_right", "4_left")
+REDUCTION = separables("0_left", "0_right", "1_right", "2_right", "4_left")
+PROJECTED = projections("conv_prev_1x1", "conv_1x1")
+FACTORIZED: models.Names = (  # where the image has been halved since `previous`
+    ("factorized_reduction1.conv{n}", "path_{n}.conv"),
+    ("factorized_reduction1.batch_norm1", "final_path_bn")) + projections("conv_1x1")
+NAMES: models.Names = (
+    ("stem.(conv|batch_norm)1", "conv0.(conv|bn)"),
+    ("linear1", "last_linear")) + within((
+        ("stem.reduction_cell{c}", "cell_stem_{c-1}"),), FACTORIZED + REDUCTION) + within((
+        ("stage{s}.reduction_cell1", "reduction_cell_{s-2}"),), PROJECTED + REDUCTION) + within((
+        ("stage1.normal_cell1", "cell_0"),
+        ("stage2.normal_cell1", "cell_6"),
+        ("stage3.normal_cell1", "cell_12")), FACTORIZED + NORMAL) + within((
+        ("stage1.normal_cell{c}", "cell_{c-1}"),
+        ("stage2.normal_cell{c}", "cell_{c+5}"),
+        ("stage3.normal_cell{c}", "cell_{c+11}")), PROJECTED + NORMAL)
+
 SMALL: Any = {"stem": 3, "filters": 2, "stages": 1, "cells": 1, "growth": 1}
 LARGE: Any = {
     "inputs": models.image(3, 331, 331),
@@ -164,7 +202,7 @@ SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
 @models.model("nasnet_a_mobile", arguments=dict(SMALLER, source=KERAS), **MOBILE)
 @models.model("nasnet_a_large_cadene", **dict(LARGE, preparation=models.MINUS_ONE_TO_ONE), arguments={
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
-@models.model("nasnet_a_large", **LARGE)
+@models.model("nasnet_a_large", names={"timm": NAMES}, **LARGE)
 def nasnet_a(image: Tensor, classes: int, source: Source = TIMM, windows: Tuple[Windows, ...] = (same,) * 4,
              stem: int = 96, filters: int = 168, stages: int = 3, cells: int = 6, growth: int = 2,
              skip: bool = True) -> Tensor:

@@ -19,11 +19,14 @@ from photofinish.models.nasnet import (
     Windows,
     factorized_reduction,
     projection,
+    projections,
     same,
     separable,
+    separables,
     shifted,
     symmetric,
     untouched,
+    within,
 )
 from photofinish.optimizers import SGD
 from photofinish.vocabulary import (
@@ -61,12 +64,30 @@ def cell(x: Tensor, previous: Tensor, channels: int, adjust: Adjustment, source:
     return concat(first, second, third, fourth, fifth)
 
 
+SEPARABLES = separables("0_left", "1_left", "2_left", "2_right", "3_left", "4_left")
+PROJECTED = projections("conv_prev_1x1", "conv_1x1", "comb_iter_4_right")
+FACTORIZED: models.Names = (  # where the image has been halved since `previous`
+    ("factorized_reduction1.conv{n}", "conv_prev_1x1.path_{n}.conv"),
+    ("factorized_reduction1.batch_norm1", "conv_prev_1x1.final_path_bn")) + projections("conv_1x1", "comb_iter_4_right")
+NAMES: models.Names = (
+    ("stem.(conv|batch_norm)1", "conv_0.(conv|bn)"),
+    ("stem.cell1.(conv|batch_norm)1", "cell_stem_0.comb_iter_0_right.(conv|bn)"),
+    ("linear1", "last_linear")) + within((
+        ("stem.cell{c}", "cell_stem_{c-1}"),
+        ("stage1.cell1", "cell_0"),
+        ("stage2.cell2", "cell_5"),
+        ("stage3.cell2", "cell_9")), FACTORIZED + SEPARABLES) + within((
+        ("stage1.cell{c}", "cell_{c-1}"),
+        ("stage2.cell{c}", "cell_{c+3}"),
+        ("stage3.cell{c}", "cell_{c+7}")), PROJECTED + SEPARABLES)
+
 FACTS: Any = {
     "inputs": models.image(3, 331, 331),
     "source": "arXiv 1712.00559",
     "optimizer": SGD(learning_rate=7.5e-3),  # as NASNet-A-Large: TF-slim's 0.015 for 16 images, scaled to a batch of 8
     "reduced": dict(SMALL, stages=2, shape=(3, 27, 27)),  # the image is of odd and even size where it is at 331
     "preparation": models.timm_inception(0.911),
+    "names": {"timm": NAMES},  # which are Cadene's, too
 }
 
 

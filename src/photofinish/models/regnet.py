@@ -61,8 +61,23 @@ def regnet(image: Tensor, classes: int, depth: int, start: int, slope: float, st
     return linear(global_average_pool(x), classes)
 
 
+TORCHVISION: models.Names = (
+    ("(conv|batch_norm)1", "stem.(0|1)"),
+    ("stage{s}.*{b}.projection.(conv|batch_norm)1", "trunk_output.block{s}.block{s}-{b-1}.proj.(0|1)"),
+    ("stage{s}.*{b}.squeeze_excite1.conv{n}", "trunk_output.block{s}.block{s}-{b-1}.f.se.fc{n}")) + tuple(
+    ("stage{s}.*{b}.(conv|batch_norm)" + str(place), "trunk_output.block{s}.block{s}-{b-1}.f." + letter + ".(0|1)")
+    for place, letter in enumerate("abc", start=1)) + (
+    ("linear1", "fc"),)
+TIMM: models.Names = (  # x_400mf is its regnetx_004_tv; its regnetx_004 has 384 channels in the last stage, not 400
+    ("(conv|batch_norm)1", "stem.(conv|bn)"),
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "s{s}.b{b}.conv{n}.(conv|bn)"),
+    ("stage{s}.*{b}.projection.(conv|batch_norm)1", "s{s}.b{b}.downsample.(conv|bn)"),
+    ("stage{s}.*{b}.squeeze_excite1.conv{n}", "s{s}.b{b}.se.fc{n}"),
+    ("linear1", "head.fc"))
+
 for _name, _numbers in SIZES.items():
     models.model("regnet_" + _name, arguments=_numbers, source="arXiv 2003.13678",
+                 names={"torchvision": TORCHVISION, "timm": TIMM},
                  optimizer=SGD(learning_rate=6.25e-3),  # the paper's 0.8 for 1024 images, scaled to a batch of 8
                  reduced={"depth": 4, "start": 8, "slope": 6.0, "step": 2.0, "group": 4, "stem": 8,
                           "shape": (3, 32, 32)})(regnet)

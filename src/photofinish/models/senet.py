@@ -76,6 +76,18 @@ def wide_bottleneck(x: Tensor, width: int, stride: int, groups: int) -> Tensor:
     return relu(y + shortcut(x, 4 * width, stride, kernel=1 if stride == 1 else 3))
 
 
+BLOCKS: models.Names = (
+    ("stage{s}.*{b}.(conv|batch_norm){n}", "layer{s}.{b-1}.(conv|bn){n}"),
+    ("stage{s}.*{b}.projection.(conv|batch_norm)1", "layer{s}.{b-1}.downsample.(0|1)"))
+TIMM: models.Names = BLOCKS + (
+    ("(conv|batch_norm)1", "(conv|bn)1"),
+    ("stage{s}.*{b}.squeeze_excite1.conv{n}", "layer{s}.{b-1}.se.fc{n}"),
+    ("linear1", "fc"))
+TIMM_LEGACY: models.Names = BLOCKS + (  # as Cadene
+    ("(conv|batch_norm){n}", "layer0.(conv|bn){n}"),
+    ("stage{s}.*{b}.squeeze_excite1.conv{n}", "layer{s}.{b-1}.se_module.fc{n}"),
+    ("linear1", "last_linear"))
+
 FACTS: Any = {
     "source": "arXiv 1709.01507",
     "optimizer": SGD(learning_rate=4.7e-3),  # the paper's 0.6 for 1024 images, scaled to a batch of 8
@@ -86,13 +98,14 @@ REDUCED = {"blocks": (2, 1), "width": 16, "shape": (3, 32, 32)}
 
 @models.model("senet154", arguments={"residual": wide_bottleneck, "blocks": (3, 8, 36, 3), "groups": 64, "stem": 3,
                                      "pool_padding": 0, "drop": 0.2},
-              reduced=dict(REDUCED, groups=4, width=8), **FACTS)
+              reduced=dict(REDUCED, groups=4, width=8), names={"timm": TIMM_LEGACY}, **FACTS)
 @models.model("se_resnext50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3), "groups": 32},
-              reduced=dict(REDUCED, groups=4, width=12), preparation=models.Preparation(resample="bicubic"), **FACTS)
+              reduced=dict(REDUCED, groups=4, width=12), names={"timm": TIMM},
+              preparation=models.Preparation(resample="bicubic"), **FACTS)
 @models.model("se_resnet50_v1", arguments={"residual": original_bottleneck, "blocks": (3, 4, 6, 3),
-                                           "pool_padding": 0}, reduced=REDUCED, **FACTS)
+                                           "pool_padding": 0}, reduced=REDUCED, names={"timm": TIMM_LEGACY}, **FACTS)
 @models.model("se_resnet50", arguments={"residual": bottleneck, "blocks": (3, 4, 6, 3)}, reduced=REDUCED,
-              preparation=models.Preparation(0.95, resample="bicubic"), **FACTS)
+              names={"timm": TIMM}, preparation=models.Preparation(0.95, resample="bicubic"), **FACTS)
 def senet(image: Tensor, classes: int, residual: Callable[..., Tensor], blocks: Tuple[int, ...], width: int = 64,
           groups: int = 1, stem: int = 1, pool_padding: int = 1, drop: float = 0.0) -> Tensor:
     """`blocks` residual blocks per stage. `stem` is 1 (a 7x7 convolution) or 3 (three of 3x3, the last twice as wide).

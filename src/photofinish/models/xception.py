@@ -1,4 +1,5 @@
-"""Xception: Chollet 2016, "Deep Learning with Depthwise Separable Convolutions" (arXiv 1610.02357), as timm.
+"""Xception: Chollet 2016, "Deep Learning with Depthwise Separable Convolutions" (arXiv 1610.02357), as timm's
+legacy_xception.
 
 timm pads one pixel on every side of a max-pool; keras.applications' has the same parameters and work, but pads an even
 image only below and on the right, and its normalisation has other constants (epsilon 1e-3, momentum 0.99).
@@ -32,7 +33,20 @@ def residual(x: Tensor, widths: Tuple[int, ...], stride: int = 1, activate: bool
     return y + x
 
 
-@models.model(inputs=models.image(3, 299, 299), source="arXiv 1610.02357",
+TIMM: models.Names = (
+    ("(conv|batch_norm){n}", "(conv|bn){n}"),
+    ("residual1.(separable1|separable2).conv1", "block1.rep.(0|3).conv1"),  # block1 begins without a ReLU
+    ("residual1.(separable1|separable2).conv2", "block1.rep.(0|3).pointwise"),
+    ("residual1.(separable1|separable2).batch_norm1", "block1.rep.(1|4)"),
+    ("residual{b}.(separable1|separable2|separable3).conv1", "block{b}.rep.(1|4|7).conv1"),
+    ("residual{b}.(separable1|separable2|separable3).conv2", "block{b}.rep.(1|4|7).pointwise"),
+    ("residual{b}.(separable1|separable2|separable3).batch_norm1", "block{b}.rep.(2|5|8)"),
+    ("residual{b}.projection.(conv|batch_norm)1", "block{b}.(skip|skipbn)"),
+    ("separable{n}.(conv1|conv2|batch_norm1)", "(conv{n+2}.conv1|conv{n+2}.pointwise|bn{n+2})"),
+    ("linear1", "fc"))
+
+
+@models.model(inputs=models.image(3, 299, 299), source="arXiv 1610.02357", names={"timm": TIMM},
        optimizer=SGD(learning_rate=4e-3),  # the paper's 0.045 for a batch it does not state, taken for 96 images
        reduced={"stem": (8, 8), "entry": (12, 16), "middle": 1, "exits": (24, 24, 32), "shape": (3, 39, 39)},
        preparation=models.timm_inception(0.8975))

@@ -148,8 +148,8 @@ class Shipped:
             self.changed = {key: value for key, value in _heads(self.name, graph).items() if not value}
         if self.source == "transformers":  # its files name arrays with and without the model inside
             model, prefixes = _called(model, graph), ["model.", "model.{}.".format(model.base_model_prefix)]
-        passed, macs = _tried(model, graph)
-        self._calm(passed, graph)
+        passed, macs, loose = _tried(model, graph)
+        self._calm(passed, loose, graph)
         tensors = model.state_dict(keep_vars=True)
         found = max((self._places(graph, tensors, prefix) for prefix in prefixes),
                     key=lambda places: sum(place.path in tensors for place in places.values()))
@@ -196,8 +196,13 @@ class Shipped:
             return "dropout", counted(asked), counted(drawn)
         return None
 
-    def _calm(self, modules: List[Any], graph: Graph) -> None:
-        """Notes the modules that draw, and silences them where the graph's are silenced (for a proof)."""
+    def _calm(self, modules: List[Any], loose: List[Tuple[Any, float]], graph: Graph) -> None:
+        """Notes what draws, and silences it where the graph's layers are silenced (for a proof): modules made for that,
+        and others that call the function themselves, at a rate they keep as `drop_rate` (as timm does).
+
+        Raises Unsupported where the rate is nowhere to be found.
+        """
+        import torch
         self.drawing = []
         for module in modules:
             kind = type(module).__name__
@@ -205,6 +210,13 @@ class Shipped:
                 self.drawing.append((ALIAS.get(kind, kind), getattr(module, RANDOM[kind]), copy.deepcopy(module)))
                 if _silenced(graph):
                     setattr(module, RANDOM[kind], 0.0)
+        for module, rate in loose:
+            self.drawing.append(("Dropout", rate, torch.nn.Dropout(rate)))
+            if _silenced(graph):
+                if getattr(module, "drop_rate", None) != rate:
+                    raise Unsupported("{}:{} drops out at a rate of {} in a {}, which cannot be silenced for the proof"
+                                      .format(self.source, self.name, rate, type(module).__name__))
+                module.drop_rate = 0.0
 
     def _drawn(self, probe: Any) -> Any:
         """The small model by which dropout is proven, with the twin's own modules that draw."""
@@ -279,24 +291,37 @@ def _layers(model: Any) -> List[str]:
     return [type(each).__name__ for each in model.modules() if any(True for _ in each.parameters(recurse=False))]
 
 
-def _tried(model: Any, graph: Graph) -> Tuple[List[Any], int]:
-    """Of one inference of one sample: the modules that were called, and the multiply-accumulates in convolutions and
-    matrix products with weights."""
+def _tried(model: Any, graph: Graph) -> Tuple[List[Any], int, List[Tuple[Any, float]]]:
+    """Of one inference of one sample: the modules that were called, the multiply-accumulates in convolutions and matrix
+    products with weights, and what else calls the dropout function, with its rate."""
     import torch
     called: List[Any] = []
+    running: List[Any] = []
     macs: List[int] = []
+    loose: List[Tuple[Any, float]] = []
+    dropout = torch.nn.functional.dropout
 
     def note(module: Any, inputs: Any, output: Any) -> None:
-        called.append(module)
+        called.append(running.pop())
         if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
             channels = module.weight.shape[0]
             macs.append(output.numel() // channels * module.weight.numel())
 
-    hooks = [each.register_forward_hook(note) for each in model.modules()]
+    def dropped(values: Any, p: float = 0.5, *rest: Any, **named: Any) -> Any:
+        if p and type(running[-1]).__name__ not in RANDOM:
+            loose.append((running[-1], p))
+        return dropout(values, p, *rest, **named)
+
+    hooks = [each.register_forward_pre_hook(lambda module, inputs: running.append(module)) for each in model.modules()]
+    hooks += [each.register_forward_hook(note) for each in model.modules()]
     training = model.training
-    with torch.no_grad():
-        model.eval()(*_zeros(graph))
+    torch.nn.functional.dropout = dropped
+    try:
+        with torch.no_grad():
+            model.eval()(*_zeros(graph))
+    finally:
+        torch.nn.functional.dropout = dropout
     model.train(training)
     for hook in hooks:
         hook.remove()
-    return called, sum(macs)
+    return called, sum(macs), loose
