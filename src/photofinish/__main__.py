@@ -1,6 +1,17 @@
-"""`python -m photofinish` is the command line."""
+"""`photofinish` and `python -m photofinish` are the command line."""
 
-from photofinish.cli import main
+import sys
+
+
+def main() -> None:
+    """Runs it. Ctrl-C while it is still being imported ends it as Ctrl-C does later."""
+    try:
+        from photofinish import cli
+    except KeyboardInterrupt:
+        print("photofinish: interrupted", file=sys.stderr)
+        sys.exit(130)
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

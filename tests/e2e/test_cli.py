@@ -303,6 +303,18 @@ def test_a_study_that_is_stopped_before_a_race_begins_says_how_it_goes_on(comman
     assert "not yet run" in run.out
 
 
+def test_an_interruption_before_anything_is_imported_is_one_line() -> None:
+    program = ("import sys\n"
+               "class Impatient:\n"
+               "    def find_spec(self, name, *rest):\n"
+               "        if name == 'photofinish.cli': raise KeyboardInterrupt\n"
+               "sys.meta_path.insert(0, Impatient())\n"
+               "from photofinish.__main__ import main\n"
+               "main()")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "photofinish: interrupted\n")
+
+
 def test_a_race_interrupted_before_anything_was_timed_says_so(command: Command, monkeypatch: pytest.MonkeyPatch,
                                                               ) -> None:
     untimed = judge(replace(factories.race(), blocks=(), failures=()))
