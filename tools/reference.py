@@ -30,7 +30,9 @@ inference (convolution, linear and attention products) at the input named, which
 race takes unless `--batch` says otherwise. [Weights](../guides/your-own-weights.md) are taken under the graph's own
 names, and under those of the libraries named. A framework has a model natively if it has every layer of its own; where
 layers are lowered (made of several operations), [layers](layers.md) says which and why. All train with plain SGD with
-momentum or Adam: what sources add (weight decay, RMSProp, schedules, clipped gradients) is left out.
+momentum or Adam: what sources add (weight decay, RMSProp, schedules, clipped gradients) is left out. So are their own
+initial weights: matrices and kernels start normally distributed by He's rule (arXiv 1502.01852), biases at zero, tables
+of words where a model says so.
 """
 LAYERS = """# Layers
 

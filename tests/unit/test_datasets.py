@@ -16,6 +16,7 @@ from photofinish.graph import Graph
 from photofinish.layers import Spec
 from photofinish.models import Preparation
 from photofinish.models import find as find_model
+from photofinish.runner.arrange import training_source
 
 
 def net(shape: tuple[int, ...], classes: int | None = None) -> Graph:
@@ -72,6 +73,18 @@ def test_mnist_as_it_is_published(tmp_path: Path, packed: bool) -> None:
     assert source.shape == (1, 28, 28) and found.train.labels.tolist() == [0, 1, 2, 3, 4]
     expected = (images - images.mean()) / images.std()
     np.testing.assert_allclose(found.validation.inputs[:, 0], expected, atol=1e-4)
+
+
+def test_mnist_is_framed_for_a_model_that_asks_for_a_border(tmp_path: Path) -> None:
+    write_mnist(tmp_path, packed=False)
+    spelled = f"mnist:{tmp_path}"
+    source, lenet = training_source(spelled, "lenet5", None, None), find_model("lenet5")
+    assert source.shape == (1, 32, 32) and training_source(spelled, "fcn5", None, None).shape == (1, 28, 28)
+    framed = source.read(lenet.graph(source.shape, source.classes), lenet.preparation).train.inputs
+    plain = find(spelled).read(net((1, 28, 28)), Preparation()).train.inputs
+    assert framed.shape == (5, 1, 32, 32) and (framed[:, :, [0, 1, -2, -1]] == framed[0, 0, 0, 0]).all()
+    assert framed[0, 0, 0, 0] == framed.min()  # black
+    assert np.corrcoef(framed[:, :, 2:-2, 2:-2].ravel(), plain.ravel())[0, 1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("name", "files", "labels"), [

@@ -54,7 +54,8 @@ def command(model: str, form: str, script: bool, parallel: str, output: Path | N
     The table counts trainable parameters and multiply-accumulates of one sample, and says which frameworks have
     every layer of their own. The code is what the framework runs, ready to paste; of ONNX it is the text of the model,
     whose weights are in the file that --output writes. Its batch is the model's own. A script trains on numbers that it
-    draws, and --json counts what there is of it to read; that of several devices tells how it is started.
+    draws, by SGD with a rate of 0.01 whatever the model's own optimizer is, and --json counts what there is of it to
+    read; that of several devices tells how it is started.
     """
     from photofinish import frameworks, models
     from photofinish.cli.output import show

@@ -28,8 +28,9 @@ _MAGIC = {3: 2051, 1: 2049}  # what an idx file of bytes with so many axes begin
 class Source:
     """A data set that is there but not read yet. `shape` is that of a sample and `classes` how many there are, None
     where that is the model's to say; of what is drawn there are as many as a model tells apart, if it is `fewest` or
-    more. `axes` are those of a sample, "CHW" or "T". `left_out` tells what lies there and is not taken. `read` takes
-    the model and its preparation of pictures. Raises UsageError."""
+    more. Pictures that are `framed` get a border of black where a model's preparation has one. `axes` are those of a
+    sample, "CHW" or "T". `left_out` tells what lies there and is not taken. `read` takes the model and its preparation
+    of pictures. Raises UsageError."""
 
     name: str
     shape: Shape | None
@@ -37,6 +38,7 @@ class Source:
     read: Callable[[Graph, Preparation], DataSet]
     axes: str = "CHW"
     fewest: int | None = None
+    framed: bool = False
     left_out: tuple[str, ...] = ()
 
 
@@ -119,9 +121,14 @@ def _mnist(folder: Path) -> Source:
              for split, word in (("train", "train"), ("validation", "t10k"))}
 
     def read(graph: Graph, preparation: Preparation) -> DataSet:
-        train, validation = (_digits(*files) for files in parts.values())
+        border = (_shape(graph)[1] - 28) // 2
+        train, validation = (_framed(_digits(*files), border) for files in parts.values())
         return DataSet("mnist", *standardised(train, validation), 10, "MNIST (LeCun, Cortes & Burges)", 0.97)
-    return Source("mnist", (1, 28, 28), 10, read)
+    return Source("mnist", (1, 28, 28), 10, read, framed=True)
+
+
+def _framed(samples: Samples, border: int) -> Samples:
+    return samples._replace(inputs=np.pad(samples.inputs, ((0, 0), (0, 0), (border, border), (border, border))))
 
 
 def _digits(images_file: Path, labels_file: Path) -> Samples:

@@ -6,10 +6,13 @@ for logits, which adds no parameter. To train something take
 
   *_classification   a class of the whole, from the pooled vector (fine-tuning)
   *_mlm              masked words and next sentence, as the paper trains it: the decoder is tied to the words' table,
-                     every position is predicted, the masked ones count (their labels; -100 elsewhere)
+                     every position is predicted, as in transformers, and the masked ones count (their labels; -100
+                     elsewhere); Google's code first gathers these, at most 20 of 128, and predicts no others
 
 Dropout is on the sum of embeddings and on each sublayer's result, as in the source; attention probabilities, which the
-source drops too, are not dropped. Weight decay is left out.
+source drops too, are not dropped. GELU is exact, as in transformers. Weight decay is left out; Adam corrects its bias
+and adds 1e-8, where Google's does not and adds 1e-6. Words, segments, masks and labels are drawn apart: labels may lie
+behind a sentence's end, and no word is replaced by a mask.
 """
 
 from typing import Any, Tuple

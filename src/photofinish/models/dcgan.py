@@ -4,7 +4,8 @@ Networks" (arXiv 1511.06434), as pytorch/examples builds it for images of 64x64:
 The two adversaries are raced as two models, each with an objective of its own, because a step that trains one
 against the other is two graphs and two optimizers:
 
-* the discriminator with its own: the cross entropy of real or generated, of images that are given;
+* the discriminator with its own: the cross entropy of real or generated, of images that are given, both kinds in one
+  batch (pytorch/examples passes, and normalises, each kind by itself);
 * the generator as the decoder of a variational autoencoder (Kingma & Welling 2013, arXiv 1312.6114): the cross entropy
   of each pixel of its image with one of an image that is given. That this is not its adversary's objective changes
   the gradient that enters at its output, and nothing that is computed from there on.

@@ -4,7 +4,8 @@ dlrm_small is the paper's random benchmark (dlrm_s_benchmark.sh in its repositor
 categorical ones of 100 ids each, vectors of 64. Its tables have 10,000 rows each instead of a million, because
 gradients of tables are dense here and an update would be all that is timed: the paper's updates only the rows that
 were looked up. A bag has 100 ids, drawn by Zipf's law, where the script draws up to 100 (about 50, evenly, each once),
-and the loss is the cross entropy of clicks, where the script's default is the squared error.
+and the loss is the cross entropy of clicks, where the script's default is the squared error of targets between 0
+and 1; its continuous features are even between 0 and 1, these are normal.
 """
 
 from typing import Tuple

@@ -5,9 +5,10 @@ As there: one table of words for both languages, a bidirectional first encoder l
 dropout in front of every LSTM, and normed Bahdanau attention, computed from the first decoder layer and fed to every
 further one. What is masked in the source takes no part in the attention, and the target's id 0 (padding) does not count
 in the loss; synthetic masks, ids and labels are drawn apart. Recurrent layers run over all positions. The original
-packs the sentences for the first one, holds the row of padding at zero, clips gradients to a norm of 5, starts the
-scale of the attention at 1/sqrt(1024) where this one starts at 1, and takes the loss per sentence where this one takes
-the mean of the tokens. Tokens are the source's positions; NVIDIA counts source and target without padding.
+packs the sentences for the first one, never trains the row of padding, clips gradients to a norm of 5, starts the
+scale of the attention at 1/sqrt(1024) where this one starts at 1 (and other weights between -0.1 and 0.1), and takes
+the loss per sentence where this one takes the mean of the tokens. Tokens are the source's positions; NVIDIA counts
+source and target without padding.
 """
 
 from photofinish import models

@@ -2,8 +2,8 @@
 
 gpt2_small is the network of 124 million parameters: normalised before each sublayer (pre-norm), one product for query,
 key and value, GELU by tanh, the output tied to the words' table. Dropout is on the sum of embeddings and on each
-sublayer's result, as in GPT (Radford et al. 2018) and transformers; attention probabilities, which those drop too, are
-not dropped.
+sublayer's result, as in transformers (the code of the first GPT drops the words' table itself); attention
+probabilities, which both drop too, are not dropped. Labels are drawn apart from words.
 
 gpt2_small runs over whole sequences; gpt2_small_decode is a step of its generation, token by token with a cache.
 """

@@ -4,6 +4,7 @@ Sizes, optimizer, learning rate and batch are those of MLPerf Training v0.5: 64 
 256-256-128-64, on the users and items of MovieLens 20M or 1M. NVIDIA's version drops half of what each layer of the
 perceptron gives; the paper and MLPerf drop nothing, nor does this. Users, items and labels are drawn, not MovieLens':
 ids by Zipf's law, so that they repeat, and as many hits as misses, where MLPerf has four misses of even items to a hit.
+Tables start with a deviation of 1, MLPerf's with 0.01.
 The tables of the factors take no part in a product with a weight, so that 106,624 multiply-accumulates are left of the
 106,688 that are counted where the 64 products of a user's and an item's factors are taken for such.
 """

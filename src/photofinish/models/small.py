@@ -39,8 +39,9 @@ def lenet5(image: Tensor, classes: int, widths: Tuple[int, int] = (6, 16),
     """LeNet-5 as it is taught: each map of the second convolution sees all of the first (in the paper a table says
     which), pools are plain means (there with a factor and a bias), and the head is linear (there radial).
 
-    The paper's 32 pixels are kept, and a plain tanh (there 1.7159 tanh(2x/3), after the pools too); 28-pixel digits are
-    padded to them. Another network is often called so: Caffe's, with 20 and 50 maps and 500 hidden ReLUs.
+    The paper's 32 pixels are kept, and a plain tanh (there 1.7159 tanh(2x/3), after the pools too); 28-pixel digits,
+    MNIST's and others, are padded to them. Another network is often called so: Caffe's, with 20 and 50 maps and 500
+    hidden ReLUs.
     """
     x = tanh(conv(image, widths[0], 5, padding=0, bias=True))
     x = average_pool(x, 2)
@@ -72,7 +73,8 @@ def fcn5(image: Tensor, classes: int, hidden: Tuple[int, ...] = (2048, 4096, 102
        # dlbench's for Torch7: the whole picture, less one mean and over one deviation of all training values
        preparation=models.Preparation(1.0, (120.707 / 255,) * 3, (64.15 / 255,) * 3))
 def alexnet_cifar10(image: Tensor, classes: int, widths: Tuple[int, int, int] = (32, 32, 64)) -> Tensor:
-    """AlexNet for CIFAR-10: three convolutions, from Krizhevsky's cuda-convnet ("layers-18pct").
+    """AlexNet for CIFAR-10: three convolutions, from Krizhevsky's cuda-convnet ("layers-18pct", whose second pool is a
+    mean, here a maximum).
 
     As dlbench's Torch7 script: pools without padding (85,098 parameters; its text says 85,000), the first before its
     ReLU, no local response normalisation (there commented out), and a linear head (its TensorFlow script has a ReLU
@@ -110,8 +112,9 @@ def residual(x: Tensor, width: int, stride: int) -> Tensor:
 def resnet56_cifar10(image: Tensor, classes: int, blocks: int = 9, width: int = 16) -> Tensor:
     """The paper's ResNet for CIFAR-10 with n = 9: three stages of `blocks` residual blocks, shortcuts of option A.
 
-    dlbench's scripts for TensorFlow, Torch7 and MXNet have these shortcuts (MXNet's averages 2x2 positions) but a bias
-    in each convolution, and only TensorFlow's has a ReLU after the sum; here the paper is followed.
+    dlbench's scripts for TensorFlow, Torch7 and MXNet have these shortcuts (MXNet's averages 2x2 positions, as does
+    TensorFlow's since June 2017) but a bias in each convolution (TensorFlow's until then), and only TensorFlow's has a
+    ReLU after the sum; here the paper is followed.
     """
     x = relu(batch_norm(conv(image, width, 3)))
     for stage in range(3):
