@@ -41,6 +41,13 @@ class Source:
     framed: bool = False
     left_out: tuple[str, ...] = ()
 
+    def within(self, shape: Shape, border: int) -> "Source":
+        """With a border of so many pixels, where that makes a model's input of this shape."""
+        if not self.framed or self.shape is None:
+            return self
+        channels, *sides = self.shape
+        return replace(self, shape=shape) if shape == (channels, *(side + 2 * border for side in sides)) else self
+
 
 def is_text(text: str) -> bool:
     """Whether what is spelled so would be a file of words."""

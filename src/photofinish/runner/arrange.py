@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -281,19 +280,12 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
     if source.axes != spec.axes:
         raise UsageError(f"{source.name} holds {LEARNERS[source.axes][1]}, {entry.name} takes {LEARNERS[spec.axes][1]}",
                          "name another with --data")
-    if source.framed and source.shape and spec.shape == framed(source.shape, entry.preparation.border):
-        source = replace(source, shape=spec.shape)
+    source = source.within(spec.shape, entry.preparation.border)
     if shape and source.shape and shape != source.shape:
         raise UsageError(f"{source.name} has samples of {'x'.join(map(str, source.shape))}", "leave --input out")
     if classes and source.classes and classes < (source.fewest or source.classes):
         raise UsageError(f"{source.name} has {source.classes} classes", "leave --classes out")
     return source
-
-
-def framed(shape: tuple[int, ...], border: int) -> tuple[int, ...]:
-    """(C, H, W) with so many pixels more on every side."""
-    channels, *sides = shape
-    return channels, *(side + 2 * border for side in sides)
 
 
 def make_training(task: str, data: DataSet, spelled: str, batch: int, epochs: int | None, target: float | None,
