@@ -28,13 +28,14 @@ from photofinish.referee import certificate
 from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
-from photofinish.runner import kept
+from photofinish.runner import fitted, kept
 from photofinish.runner.course import UNHURRIED, Course
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.witnesses import CPU, NUMPY, Witness, numpy, stand_ins
 from photofinish.store import Store
 from photofinish.values import Progress
+from photofinish.weights import Arrays, perturbed_state
 
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
 Paces = Sequence[tuple[Optimizer, ...]]
@@ -68,6 +69,7 @@ class Reference:
         self.by: dict[Path, Witness] = {}  # who computed the reference of a proof: on another seed it may be another
         self.failure: WorkerFailed | None = None  # of NumPy: once is enough
         self.widened: set[Path] = set()
+        self.fitted: dict[int, Arrays] = {}  # running statistics that fit a seed's weights, where those drawn do not
 
     def name(self, folder: Path) -> str:
         """What certificates say of the reference of that proof."""
@@ -110,7 +112,7 @@ class Reference:
             paces = [Plan.read(exactly).optimizers]
         own, exact = (self.draws[seed - self.seed], EXACT_DRAWS) if form is FLOAT32 else (0, 0)
         for optimizers in paces:
-            proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self.course.weights)
+            proof.prepare(folder, self.course.graph, batch, optimizers, own, exact, seed, self._weights(seed))
             shutil.rmtree(folder / REFERENCE, ignore_errors=True)  # of another pace: its files may be kept
             if not (self._shared(exactly, folder) or self._adopted(folder, parts)):
                 self._compute(folder, parts)
@@ -123,6 +125,12 @@ class Reference:
             self._say(f"{lost}: again with smaller ones")
         if form is not FLOAT32:
             self._round(folder, form)
+
+    def _weights(self, seed: int) -> Arrays | None:
+        """Those that a proof on that seed is given; None for those that it draws itself."""
+        if seed not in self.fitted:
+            return self.course.weights
+        return {**perturbed_state(self.course.graph, seed), **self.fitted[seed]}
 
     def _shared(self, exactly: Path, folder: Path) -> bool:
         """Whether float32's proof on the same weights and data has left the reference."""
@@ -172,11 +180,17 @@ class Reference:
         while self.stand_ins:
             fast = self.stand_ins[0]
             try:
-                if self._certified(fast) and self._believed(fast, folder, parts):
-                    self._say(f"computing the reference with {fast.title} in float64")
-                    self._run(fast, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
-                    self.by[folder] = fast
-                    return
+                if self._certified(fast):
+                    believed = self._believed(fast, folder, parts)
+                    if self._refitted(folder, parts):
+                        if self._adopted(folder, parts):
+                            return
+                        continue
+                    if believed:
+                        self._say(f"computing the reference with {fast.title} in float64")
+                        self._run(fast, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
+                        self.by[folder] = fast
+                        return
             except WorkerFailed as error:
                 self._say(f"{fast.title} is no reference here ({error.message})")
             del self.stand_ins[0]
@@ -233,6 +247,22 @@ class Reference:
         if worst > AGREED:
             self._say(f"{fast.title} and NumPy differ by {worst:.1g} in {tensor}")
         return worst <= AGREED
+
+    def _refitted(self, folder: Path, parts: int) -> bool:
+        """Whether the proof's weights were given other running statistics, for drawn ones amplify rounding: once for a
+        seed. Raises WorkerFailed."""
+        if not self.course.graph.state or self.course.weights is not None:
+            return False
+        seed = Plan.read(folder).seed
+        if seed in self.fitted or not fitted.amplifies(folder, NUMPY.framework):
+            return False
+        self._say("drawn running statistics amplify rounding: those of the batch take their place")
+        if self.forward_only:  # NumPy has not been asked for a step
+            self._run(self.numpy, folder, NUMPY.framework, "confirm", parts)
+        self.fitted[seed] = fitted.fit(folder, NUMPY.framework)
+        for label in (REFERENCE, NUMPY.framework):
+            shutil.rmtree(folder / label)
+        return True
 
     def _small(self) -> Graph | None:
         """The model at reduced size, if it has every kind of layer of this one."""
