@@ -38,7 +38,7 @@ def fit(folder: Path, label: str) -> Arrays:
     after = load(folder / label / "draw0" / f"{kind(plan.optimizers[0])}-step{FORCED[0]}.npz")
     fitted: Arrays = {}
     for node in plan.graph.nodes:
-        if not isinstance(node.layer, BatchNorm):
+        if not isinstance(node.layer, BatchNorm) or node.layer.momentum == 1:  # those of the second never move
             continue
         kept = node.layer.momentum
         mean, variance = (f"state/{path}" for _, path in node.state)
