@@ -19,7 +19,7 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 
 # A cache of its own: what somebody has made in ~/.cache would add hundreds of tests here and none elsewhere.
 test: lint .make/browser  ## lint, then every test that needs no environment of photofinish env
-	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal
+	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal --durations 25
 
 prove: .make/dev  ## every reduced model again; what passes is kept, and `make test` proves it anew only when it has changed
 	PHOTOFINISH_PROVE=all $(BIN)/pytest -n 2 --dist worksteal tests/parity/test_models.py
