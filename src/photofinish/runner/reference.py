@@ -73,7 +73,8 @@ class Reference:
 
     def name(self, folder: Path) -> str:
         """What certificates say of the reference of that proof."""
-        return self.by[folder].credit
+        given = ", running statistics fitted to the batch" if Plan.read(folder).seed in self.fitted else ""
+        return self.by[folder].credit + given
 
     @property
     def forward_only(self) -> bool:
