@@ -18,7 +18,7 @@ from photofinish.measure import proof
 from photofinish.optimizers import OPTIMIZERS
 from photofinish.referee.certificate import judge
 from photofinish.referee.mutants import Mutant, loadable, mutants
-from photofinish.runner.reference import PACES
+from photofinish.runner.paces import PACES
 from photofinish.vocabulary import (
     adaptive_average_pool,
     average_pool,

@@ -59,7 +59,7 @@ def test_a_second_trial_makes_as_many_draws_as_it_is_told(tmp_path: Path, monkey
     twice.course.folder, twice.course.weights, twice.course.entries = tmp_path, None, []
     monkeypatch.setattr(twice, "_compute", lambda folder, parts: twice.by.update({folder: twice.numpy}))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    monkeypatch.setattr(reference, "_went_too_far", lambda folder: False)
+    monkeypatch.setattr(reference, "went_too_far", lambda folder: False)
     assert [Plan.read(twice.folder(seed)).draws for seed in (7, 8)] == [1, 3]
 
 
@@ -155,7 +155,7 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     monkeypatch.setattr(found, "_certified", lambda entry: True)
     monkeypatch.setattr(reference, "disagreement", lambda folder, label: (apart[ran[-1][0]], "output/head"))
     monkeypatch.setattr(reference, "runs_away", lambda folder: "")
-    monkeypatch.setattr(reference, "_went_too_far", lambda folder: False)
+    monkeypatch.setattr(reference, "went_too_far", lambda folder: False)
     folder = found.folder(0)
     assert ran[-1] == (who, "prove", "reference")
     assert ran.count(("numpy", "confirm", "numpy")) == 1

@@ -9,27 +9,23 @@ statistics. So no framework is ever the only witness for itself.
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from photofinish import machine, models
 from photofinish.environments.make import told
 from photofinish.errors import UsageError
 from photofinish.graph import Graph, ModelError
-from photofinish.layers import SoftmaxCrossEntropy
 from photofinish.measure import proof
-from photofinish.measure.proof import REFERENCE, Plan, kind, load, was_forward_only
+from photofinish.measure.proof import REFERENCE, Plan
 from photofinish.measure.split import of_each_part
-from photofinish.optimizers import Optimizer
 from photofinish.referee import certificate
 from photofinish.referee.cancelled import disagreement
 from photofinish.referee.tolerance import FLOAT32, Format
 from photofinish.referee.witness import AGREED, runs_away
 from photofinish.runner import fitted, kept
 from photofinish.runner.course import UNHURRIED, Course
+from photofinish.runner.paces import PACES, Paces, went_too_far
 from photofinish.runner.parcel import adapter_digest, rules_digest
 from photofinish.runner.process import WorkerFailed, WorkerProcess
 from photofinish.runner.witnesses import CPU, NUMPY, Witness, numpy, stand_ins
@@ -38,14 +34,6 @@ from photofinish.values import Progress
 from photofinish.weights import Arrays, perturbed_state
 
 LARGE = 10_000_000  # multiply-accumulates of a sample: NumPy takes some ten seconds over all that is asked of it
-Paces = Sequence[tuple[Optimizer, ...]]
-# Where ten steps as long as proofs usually take lead nowhere (a deep model without normalisation), shorter ones do.
-PACES: Paces = [tuple(replace(each, learning_rate=each.learning_rate * pace) for each in proof.OPTIMIZERS)
-         for pace in (1.0, 0.1, 0.01)]
-# Nats of a cross entropy. Below, little is left of 1 - p of the label but what the sum of a softmax lost: terms that
-# are small beside the largest vanish where they are added to it one after another, 4e-6 of a thousand classes.
-BY_HEART = 0.5
-CHAOS = 0.1  # of a loss: what rounding has grown to where the steps to it are no path any more that others could follow
 EXACT_DRAWS = 6  # of the reference, and again of each coarser format
 # At least: each parameter once in float32, and in float64 with one slot and with two before two steps each.
 KEPT = 4 + 2 * 8 * (2 + 3)
@@ -93,7 +81,7 @@ class Reference:
         if self.failure is not None:
             raise self.failure
         if folder not in self.prepared:
-            again = seed != self.seed and _went_too_far(self.folder(self.seed, form, world))
+            again = seed != self.seed and went_too_far(self.folder(self.seed, form, world))
             try:
                 self._prepare(folder, seed, form, batch, parts, PACES[1:] if again else PACES)
             except WorkerFailed as error:
@@ -335,32 +323,6 @@ class Reference:
 def moved(form: Format) -> list[str]:
     """The labels of the draws in which the reference rounds to a format; none for float32, whose draws are its own."""
     return [] if form is FLOAT32 else [f"{form.name}-{draw}" for draw in range(1, EXACT_DRAWS + 1)]
-
-
-def _went_too_far(folder: Path) -> bool:
-    """Whether the reference's ten steps were too long to be compared; then the next trial's are shorter."""
-    return _learnt_by_heart(folder) or _chaotic(folder)
-
-
-def _learnt_by_heart(folder: Path) -> bool:
-    """Whether ten steps on its few samples brought the reference's cross entropy below BY_HEART."""
-    plan = Plan.read(folder)
-    if was_forward_only(folder, REFERENCE) or not any(isinstance(each.layer, SoftmaxCrossEntropy)
-                                                      for each in plan.graph.losses):
-        return False
-    free = (load(folder / REFERENCE / "draw0" / f"{kind(each)}-free.npz") for each in plan.optimizers)
-    return any(float(np.min(each["loss"])) < BY_HEART for each in free)
-
-
-def _chaotic(folder: Path) -> bool:
-    """Whether rounding alone led the reference's ten steps somewhere else in one of its draws."""
-    plan = Plan.read(folder)
-    for each in () if was_forward_only(folder, REFERENCE) else plan.optimizers:
-        plain, *moved = (load(path)["loss"] for path in sorted(
-            (folder / REFERENCE).glob(f"draw*/{kind(each)}-free.npz"), key=lambda path: path.parent.name != "draw0"))
-        if any(np.any(np.abs(draw - plain) > CHAOS * np.abs(plain)) for draw in moved):
-            return True
-    return False
 
 
 def sent_in(form: str) -> str:
