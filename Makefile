@@ -21,8 +21,8 @@ race: .make/race .make/compiler  ## PyTorch against TensorFlow on this machine: 
 test: lint .make/browser  ## lint, then every test that needs no environment of photofinish env
 	PHOTOFINISH_CACHE=$(CURDIR)/.make/cache $(BIN)/pytest -n 2 --dist worksteal --durations 25
 
-prove: .make/dev  ## every reduced model again; what passes is kept, and `make test` proves it anew only when it has changed
-	PHOTOFINISH_PROVE=all $(BIN)/pytest -n 2 --dist worksteal tests/parity/test_models.py
+prove: .make/dev  ## every reduced model and compiled layer again; what passes is kept, and `make test` proves it anew only when it has changed
+	PHOTOFINISH_PROVE=all $(BIN)/pytest -n 2 --dist worksteal tests/parity/test_models.py tests/parity/test_layers.py
 
 test-environments: .make/dev  ## every layer, reduced model and strategy in the frameworks whose environments have been made
 	PHOTOFINISH_STRATEGIES=1 $(BIN)/pytest -n 2 --dist worksteal tests/parity tests/e2e/test_show_script.py

@@ -23,7 +23,20 @@ def test_the_digest_hangs_on_what_judges_and_on_what_a_framework_brings(monkeypa
     monkeypatch.setattr(proven, "_versions", lambda framework: ("keras 0",))
     other_keras = proven.digest(GRAPH, GRAPHED)
     monkeypatch.setattr(proven, "rules_digest", lambda: "other rules")
-    assert len({today, other_keras, proven.digest(GRAPH, GRAPHED)}) == 3
+    assert len({today, other_keras, proven.digest(GRAPH, GRAPHED), proven.digest(GRAPH, GRAPHED, "a judge")}) == 4
+
+
+def test_a_case_is_tried_again_when_what_decides_it_is_another_or_all_is_asked_for(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proven, "before", lambda: {"a": "1"})
+    monkeypatch.delenv(proven.AGAIN, raising=False)
+    told: list[object] = []
+    with pytest.raises(pytest.skip.Exception, match="proven before"):
+        proven.unless_before("a", "1", lambda name, value: told.append(value))
+    proven.unless_before("a", "2", lambda name, value: told.append(value))
+    monkeypatch.setenv(proven.AGAIN, "all")
+    proven.unless_before("a", "1", lambda name, value: told.append(value))
+    assert told == [("a", "2"), ("a", "1")]
 
 
 def test_what_passes_is_kept_beside_what_did_before_and_what_fails_is_not(
