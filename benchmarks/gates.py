@@ -13,10 +13,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from photofinish import api, gate_run
+from photofinish import api
 from photofinish.stats import regression
 from photofinish.store import Store
 from photofinish.values import Race
+from photofinish.verbs import gate as verb
 
 CONTENDERS = ("torch:eager", "tensorflow:graph")
 
@@ -26,7 +27,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=30, help="%(default)s")
     parser.add_argument("--handicap", type=float, default=0.0, metavar="SHARE", help="what is planted (%(default)s)")
     parser.add_argument("--limit", type=float, default=0.03, metavar="SHARE", help="the gate's (%(default)s)")
-    parser.add_argument("--launches", type=int, default=gate_run.LAUNCHES, help="of each run (%(default)s)")
+    parser.add_argument("--launches", type=int, default=verb.LAUNCHES, help="of each run (%(default)s)")
     parser.add_argument("--budget", type=float, default=90.0, metavar="SECONDS",
                         help="of each run: how many rounds a launch has (%(default)s)")
     parser.add_argument("--model", default="digits_cnn", help="%(default)s")
@@ -57,7 +58,7 @@ def _run(number: int, options: argparse.Namespace) -> tuple[Race, str]:
     key = f"gate {options.model} {options.batch} {options.launches} {candidate} {number}"
     kept = Store(options.store)
     if key not in kept.settled():
-        gate = gate_run.run(options.model, [candidate], baseline=baseline, max_slowdown=options.limit,
+        gate = verb.run(options.model, [candidate], baseline=baseline, max_slowdown=options.limit,
                             launches=options.launches, batch=options.batch, budget=options.budget, energy=False,
                             store=options.store)
         kept.settle(key, gate.checks[0].result.race.id.rpartition("-")[0])

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photofinish import api, models, why_run
+from photofinish import api, models
 from photofinish.environments import headers
 from photofinish.explain.causes import LAYER, PLACE, SETTING, Cause
 from photofinish.frameworks import module_of
@@ -32,6 +32,7 @@ from photofinish.stats import paired
 from photofinish.store import Store
 from photofinish.values import Contender, Estimate, Progress, Race
 from photofinish.values.profile import COPIES, INPUT
+from photofinish.verbs import why
 
 SAMPLES, EPOCHS = 1024, 4
 PAUSE = 20  # milliseconds more until a batch is there
@@ -63,7 +64,7 @@ def plan(framework: str, layer: str, task: str) -> Iterator[Planted]:
     if (parcel.PACKAGE / f"frameworks/_{module_of(plain.framework)}/planted.py").exists():
         yield Planted("copies in each layer", one, one.set_to("copies", "4"), PLACE, COPIES, task)
         yield Planted("a layer in float64", one, one.set_to("float64", layer), LAYER, "", task)
-    yield Planted("a slow input pipeline", one, one.set_to("input", str(PAUSE)), PLACE, INPUT, why_run.EPOCH)
+    yield Planted("a slow input pipeline", one, one.set_to("input", str(PAUSE)), PLACE, INPUT, why.EPOCH)
     yield Planted("placebo", one, one, task=task)
 
 
@@ -89,7 +90,7 @@ def main() -> int:
 def _told(planted: Planted, options: argparse.Namespace) -> bool:
     """Says what came of it, and whether that is what it should be."""
     names = [planted.one.name, planted.other.name]
-    found = why_run.read(_run("why", planted, options), options.store)
+    found = why.read(_run("why", planted, options), options.store)
     pairs = found.comparisons or found.epochs
     if not pairs:
         print(f"{planted.title}: NOTHING IS EXPLAINED of {' and '.join(names)}", flush=True)
@@ -142,9 +143,9 @@ def _run(verb: str, planted: Planted, options: argparse.Namespace) -> str:
         return kept.settled()[key][0]
     data = {"data": f"patterns:{SAMPLES}" if options.model != "digits_cnn" else "digits", "epochs": EPOCHS}
     asked = {"batch": options.batch, "launches": options.launches, "store": options.store, "listener": _progress,
-             **(data if planted.task == why_run.EPOCH else {})}
+             **(data if planted.task == why.EPOCH else {})}
     if verb == "why":
-        race = why_run.why(options.model, names, planted.task, budget=1e9, **asked).result.race
+        race = why.why(options.model, names, planted.task, budget=1e9, **asked).result.race
     else:
         race = api.race(options.model, names, planted.task, budget=1e9, energy=False, **asked)[0].race
     session = race.id.rpartition("-")[0]

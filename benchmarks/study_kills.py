@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from photofinish import study, study_run
+from photofinish import study
 from photofinish.measure import system
 from photofinish.runner import watchdog
 from photofinish.study import Study
+from photofinish.verbs import study as verb
 
 Cell = tuple[str, str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]]
 
@@ -31,13 +32,13 @@ def cells(found: Study, store: Path) -> dict[str, Cell]:
     return {each.planned.key: (each.planned.title, each.reason, tuple(
         (result.race.case.task, tuple(one.contender for one in sorted(result.standings, key=str) if one.time),
          tuple(sorted({one.contender for one in result.race.failures}))) for result in each.results))
-        for each in study_run.outcome(found, store) if not each.pending}
+        for each in verb.outcome(found, store) if not each.pending}
 
 
 def sessions(found: Study, store: Path) -> dict[str, list[str]]:
     """The ids of the races that a key is settled with."""
     return {each.planned.key: [result.race.id for result in each.results]
-            for each in study_run.outcome(found, store) if each.results}
+            for each in verb.outcome(found, store) if each.results}
 
 
 def kill_tree(pid: int) -> None:
@@ -98,7 +99,7 @@ def main() -> int:
     parser.add_argument("--store", type=Path, help="default: a new one")
     parser.add_argument("--against", type=Path, help="a store in which nobody killed it (default: it is run again)")
     options = parser.parse_args()
-    found = study_run.narrowed(study.find(options.study, options.scale), options.only)
+    found = verb.narrowed(study.find(options.study, options.scale), options.only)
     draw = random.Random(options.seed)
     with TemporaryDirectory() as folder:
         store, whole = options.store or Path(folder) / "killed", options.against or Path(folder) / "whole"

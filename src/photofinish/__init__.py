@@ -5,7 +5,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 __all__ = ["Interrupted", "load", "race", "serve", "sweep", "verify", "why"]
-_ELSEWHERE = {"why": "why_run"}  # the verbs that are not in `api`
+_ELSEWHERE = {"why": "verbs.why"}  # the verbs that are not in `api`
 
 
 def __getattr__(name: str) -> Any:

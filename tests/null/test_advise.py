@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from photofinish import advise_run
 from photofinish.advise import HELD
 from photofinish.advise.goals import Goal
 from photofinish.stats import plan
+from photofinish.verbs import advise
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FAST, SLOW = "fake:steady[noise=0.001]", "fake:steady[noise=0.001,step=0.02]"
@@ -20,11 +20,11 @@ FAST, SLOW = "fake:steady[noise=0.001]", "fake:steady[noise=0.001,step=0.02]"
 def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock is scripted: more rounds cost real time and say the same."""
     monkeypatch.setattr(plan, "MOST_ROUNDS", 4)
-    monkeypatch.setattr(advise_run, "LAUNCHES", 2)
+    monkeypatch.setattr(advise, "LAUNCHES", 2)
 
 
 def test_it_is_raced_repeated_and_read_again(command: Callable[..., Any], tmp_path: Path) -> None:
-    found = advise_run.run(MODEL, Goal("throughput"), (SLOW, FAST), batch=8, launches=3, store=tmp_path / "store")
+    found = advise.run(MODEL, Goal("throughput"), (SLOW, FAST), batch=8, launches=3, store=tmp_path / "store")
     assert found.chosen is not None and found.chosen.contender == FAST and found.held == HELD
     assert found.gain == pytest.approx(2, rel=0.02)
     first = found.result.race.id

@@ -8,12 +8,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from photofinish import api, factors_run
+from photofinish import api
 from photofinish.cli.present import _FORMATS
 from photofinish.errors import Stopped
 from photofinish.factors import CONFIRMED, NOT_CONFIRMED
 from photofinish.reports import factors as report
 from photofinish.reports.json import schema
+from photofinish.verbs import factors
 
 pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -52,7 +53,7 @@ def test_stopped_by_hand_it_says_what_the_launches_say(store: Path) -> None:
         if progress.stage == "launch" and progress.done == 2:
             raise KeyboardInterrupt
     with pytest.raises(Stopped) as stopped:
-        factors_run.run(MODEL, [FAST], ["step=0.010,0.011"], batch=8, launches=4, store=store, listener=stop)
+        factors.run(MODEL, [FAST], ["step=0.010,0.011"], batch=8, launches=4, store=store, listener=stop)
     found = stopped.value.found
     assert found.launches == 2 and found.cause is not None and found.check is None
     assert report.outcome(found) == report.NAMED
@@ -61,7 +62,7 @@ def test_stopped_by_hand_it_says_what_the_launches_say(store: Path) -> None:
 
 
 def test_who_fails_is_told_and_nothing_is_said_of_settings(store: Path) -> None:
-    found = factors_run.run(MODEL, [FAST], ["fault=crash,nan"], batch=8, launches=2, store=store, certify=False)
+    found = factors.run(MODEL, [FAST], ["fault=crash,nan"], batch=8, launches=2, store=store, certify=False)
     assert report.outcome(found) == report.NOTHING and not found.effects
     assert "fault=nan" in _FORMATS["csv"]([report.document(found)])
     jsonschema.validate(report.as_json(found), schema("factors"), cls=jsonschema.Draft202012Validator)

@@ -8,12 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from photofinish import flip_run
 from photofinish.cli.present import _FORMATS
 from photofinish.errors import Stopped, UsageError
 from photofinish.factors.flip import brackets, candidate, looks
 from photofinish.reports import flip as report
 from photofinish.reports.json import schema
+from photofinish.verbs import flip
 
 pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -35,7 +35,7 @@ def test_a_planted_crossing_is_found_and_confirmed(store: Path, command: Callabl
 
 
 def test_that_nothing_flips_it_is_an_answer(store: Path) -> None:
-    found = flip_run.run(MODEL, [SMALL, LARGE], settings=["memory=1"], batches=(4, 4), batch=4, launches=2, store=store)
+    found = flip.run(MODEL, [SMALL, LARGE], settings=["memory=1"], batches=(4, 4), batch=4, launches=2, store=store)
     assert report.outcome(found) == report.NEVER and len(found.looks) == 2
     said = str(report.sentence(found))
     assert "nothing that was tried" in said and f"memory=1 for {LARGE}" in said
@@ -44,7 +44,7 @@ def test_that_nothing_flips_it_is_an_answer(store: Path) -> None:
 
 def test_a_batch_that_processes_cannot_share_is_no_end(store: Path) -> None:
     shared = "fake:steady+mean[2,noise=0.0001,step=0.018]"
-    found = flip_run.run(MODEL, [SMALL, shared], settings=["memory=1"], batches=(3, 4), batch=4, launches=2,
+    found = flip.run(MODEL, [SMALL, shared], settings=["memory=1"], batches=(3, 4), batch=4, launches=2,
                          threads=2, store=store)
     (refused,) = (each for each in found.looks if each.change.told == "batch=3")
     assert found.ranked and not refused.reversed and "cannot share a batch of 3" in refused.reason
@@ -55,7 +55,7 @@ def test_stopped_by_hand_it_keeps_what_was_tried(store: Path) -> None:
         if progress.text == "trying batch=12":
             raise KeyboardInterrupt
     with pytest.raises(Stopped) as stopped:
-        flip_run.run(MODEL, [SMALL, LARGE], settings=["step=0.005"], batches=(4, 12), batch=4, launches=2, store=store,
+        flip.run(MODEL, [SMALL, LARGE], settings=["step=0.005"], batches=(4, 12), batch=4, launches=2, store=store,
                      listener=stop)
     flips = stopped.value.found
     assert flips is not None and flips.ranked and [each.outcome for each in flips.answers] == [""]
@@ -87,5 +87,5 @@ def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], 
 @pytest.mark.parametrize("asked", [{"batches": (0, 8)}, {"batch": 0}, {"launches": 0}])
 def test_what_cannot_be_raced_is_told_before_anything_is(tmp_path: Path, asked: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="=0: it counts from 1"):
-        flip_run.run(MODEL, [SMALL, LARGE], store=tmp_path / "store", **asked)
+        flip.run(MODEL, [SMALL, LARGE], store=tmp_path / "store", **asked)
     assert not (tmp_path / "store").exists()

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from photofinish import api, gate_run
+from photofinish import api
 from photofinish.cli.present import _FORMATS
 from photofinish.environments import Choice
 from photofinish.errors import Stopped, UsageError
@@ -20,6 +20,7 @@ from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Gate
 from photofinish.gate.baseline import Pair, pairs
 from photofinish.reports import gate as report
 from photofinish.reports.json import schema
+from photofinish.verbs import gate
 
 pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -29,7 +30,7 @@ SAME = "fake:steady[noise=0.001,step=0.0101]"
 
 
 def run(store: Path, *contenders: str, baseline: str = WAS, launches: int = 3, **asked: Any) -> Gate:
-    return gate_run.run(MODEL, contenders, baseline=baseline, launches=launches, batch=8, store=store, **asked)
+    return gate.run(MODEL, contenders, baseline=baseline, launches=launches, batch=8, store=store, **asked)
 
 
 def test_it_fails_on_what_got_slower_and_on_nothing_else(store: Path) -> None:
@@ -149,7 +150,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_model_is_compared_with_what_it_was_in_a_commit(repository: Path, store: Path) -> None:
-    found = gate_run.run("net.py:made", ["fake:steady[node=0.001,noise=0.001]"], baseline="git:HEAD", launches=3,
+    found = gate.run("net.py:made", ["fake:steady[node=0.001,noise=0.001]"], baseline="git:HEAD", launches=3,
                          batch=8, store=store)
     (check,) = found.checks
     assert (found.outcome, check.outcome) == (FAILED, "SLOWER")
@@ -161,12 +162,12 @@ def test_a_model_is_compared_with_what_it_was_in_a_commit(repository: Path, stor
 
 def test_of_contenders_on_a_model_of_two_commits_each_is_judged_by_itself(repository: Path, store: Path) -> None:
     slower, wrong = "fake:steady[node=0.001,noise=0.001]", "fake:steady[fault=wrong]"
-    found = gate_run.run("net.py:made", [slower, wrong, "fake:forward"], baseline="git:HEAD", launches=3, batch=8,
+    found = gate.run("net.py:made", [slower, wrong, "fake:forward"], baseline="git:HEAD", launches=3, batch=8,
                          store=store)
     assert [each.outcome for each in found.checks] == ["SLOWER", "NOT COMPARABLE", "NOT COMPARABLE"]
     assert found.outcome == FAILED
     assert [each.reason for each in found.checks] == ["", f"{wrong}: wrong answer", "inference only"]
-    (once,) = gate_run.run("net.py:made", [slower], baseline="git:HEAD", launches=1, batch=8, store=store).checks
+    (once,) = gate.run("net.py:made", [slower], baseline="git:HEAD", launches=1, batch=8, store=store).checks
     assert once.reason == "fewer than two launches compare them"
 
 
@@ -177,11 +178,11 @@ def test_a_commit_without_the_model_is_wrong_use(
         repository: Path, store: Path, model: str, revision: str, said: str) -> None:
     (repository / "new.py").write_text(MADE.format(depth=1))
     with pytest.raises(UsageError, match=said):
-        gate_run.run(model, ["fake:steady"], baseline=revision, store=store)
+        gate.run(model, ["fake:steady"], baseline=revision, store=store)
 
 
 def test_a_task_that_nobody_has_is_told_before_the_first_of_a_commit_is_raced(
         repository: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "side_by_side", lambda *asked, **options: [])
     with pytest.raises(UsageError, match="task train needs a contender that has it"):
-        gate_run.run("net.py:made", ["fake:forward"], ["infer", "train"], baseline="git:HEAD", store=store)
+        gate.run("net.py:made", ["fake:forward"], ["infer", "train"], baseline="git:HEAD", store=store)

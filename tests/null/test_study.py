@@ -17,7 +17,7 @@ import tomllib
 from benchmarks.study_kills import cells, killed, sessions
 
 from conftest import Run
-from photofinish import api, models, study, study_run
+from photofinish import api, models, study
 from photofinish.errors import UsageError
 from photofinish.render import markdown
 from photofinish.reports.json import schema
@@ -26,6 +26,7 @@ from photofinish.runner import arrange
 from photofinish.runner.arrange import training_source
 from photofinish.study import names, reading
 from photofinish.values import WHOLE, Link, Progress
+from photofinish.verbs import study as verb
 
 TINY = str(Path(__file__).parent / "tiny.py") + ":tiny"
 FILE = f'''[study]
@@ -96,10 +97,10 @@ def test_a_grid_is_planned_with_its_exceptions(file: Path) -> None:
 
 def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
     found = study.read(file, "small")
-    assert [each.pending for each in study_run.outcome(found, tmp_path / "store")] == [True, True, False]
-    first = study_run.run(found, only=["by batch"], store=tmp_path / "store")
+    assert [each.pending for each in verb.outcome(found, tmp_path / "store")] == [True, True, False]
+    first = verb.run(found, only=["by batch"], store=tmp_path / "store")
     assert [bool(each.results) for each in first] == [True, False, False]
-    second = study_run.run(found, store=tmp_path / "store")
+    second = verb.run(found, store=tmp_path / "store")
     assert [bool(each.results) for each in second] == [True, True, False]
     assert first[0].results[0].race.id == second[0].results[0].race.id
     told = as_json(found, second)
@@ -113,12 +114,12 @@ def test_what_is_done_is_not_done_again(file: Path, tmp_path: Path) -> None:
 def test_what_was_run_where_it_can_be_stands_in_reports_made_elsewhere(file: Path, tmp_path: Path) -> None:
     """But what the study itself leaves out does not, though it was run once."""
     found, store = study.read(file, "small"), tmp_path / "store"
-    study_run.run(found, only=["by batch"], store=store)
+    verb.run(found, only=["by batch"], store=store)
     ran, other = found.races[:2]
     for there, state, told in ((replace(ran, skip="no GPU here"), "1 of 2 races run, 1 left out", True),
                                (replace(ran, skip="too long", excepted=True), "0 of 2 races run, 2 left out", False)):
         here = replace(found, races=(there, replace(other, skip="no GPU here")))
-        settled = study_run.outcome(here, store)
+        settled = verb.outcome(here, store)
         shown = document(here, settled)
         assert shown.subtitle == state and ("UNDECIDED" in str(shown)) is told
         assert as_json(here, settled)["races"][0]["state"].startswith("done" if told else "left out")
@@ -127,10 +128,10 @@ def test_what_was_run_where_it_can_be_stands_in_reports_made_elsewhere(file: Pat
 
 def test_words_narrow_a_study_and_one_that_no_race_has_is_told(file: Path, tmp_path: Path) -> None:
     found = study.read(file, "small")
-    assert [each.model for each in study_run.narrowed(found, ["INFER", "digits"]).races] == ["digits_cnn"]
+    assert [each.model for each in verb.narrowed(found, ["INFER", "digits"]).races] == ["digits_cnn"]
     for words in (["resnet81"], ["by batch", "digits_cnn"]):
         with pytest.raises(UsageError, match=r"by batch, inference; its models: .*digits_cnn"):
-            study_run.run(found, only=words, store=tmp_path / "store")
+            verb.run(found, only=words, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
@@ -157,15 +158,15 @@ batches = ["max", 8]
 except = [{{ batch = 8, reason = "not asked" }}]
 """)
     found, store = study.read(path), tmp_path / "store"
-    assert "the search for it: up to 12 trials" in markdown.render([plan(found, study_run.outcome(found, store))])
-    done = study_run.run(found, store=store)
+    assert "the search for it: up to 12 trials" in markdown.render([plan(found, verb.outcome(found, store))])
+    done = verb.run(found, store=store)
     (result,) = done[0].results
     assert result.race.case.batch == 12 and done[1].reason == "not asked"
     told = as_json(found, done)
     jsonschema.validate(told, schema("study"))
     assert [each["batch"] for each in told["races"]] == ["max", 8] and "batch max" in found.races[0].title
     assert "12 (max)" in markdown.render([document(found, [done[0], replace(done[0], planned=found.races[1])])])
-    again = study_run.run(found, store=store)
+    again = verb.run(found, store=store)
     assert again[0].results[0].race.id == result.race.id and asked == ["max"]
 
 
@@ -174,19 +175,19 @@ def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: p
     path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
     found = study.read(path, "small")
     assert [each.day for each in found.races] == [1, 2, None, None] and len({each.key for each in found.races}) == 4
-    done = [[each.pending for each in study_run.run(found, only=["by batch"], store=store)] for _ in range(2)]
+    done = [[each.pending for each in verb.run(found, only=["by batch"], store=store)] for _ in range(2)]
     assert done == [[False, True, True, False]] * 2
-    known = study_run.outcome(found, store)
-    asked = study_run.narrowed(found, ["by batch"])
-    assert "on another date" in markdown.render([plan(found, known, study_run.due_today(asked, known))])
+    known = verb.outcome(found, store)
+    asked = verb.narrowed(found, ["by batch"])
+    assert "on another date" in markdown.render([plan(found, known, verb.due_today(asked, known))])
 
     class Tomorrow(date):
         @classmethod
         def today(cls) -> "Tomorrow":
             return cls.fromordinal(date.today().toordinal() + 1)
 
-    monkeypatch.setattr(study_run, "date", Tomorrow)
-    settled = study_run.run(found, only=["by batch"], store=store)
+    monkeypatch.setattr(verb, "date", Tomorrow)
+    settled = verb.run(found, only=["by batch"], store=store)
     assert [each.pending for each in settled] == [False, False, True, False]
     told = as_json(found, settled)
     jsonschema.validate(told, schema("study"))
@@ -199,14 +200,14 @@ def test_the_day_that_is_asked_for_is_the_one_that_is_run(tmp_path: Path) -> Non
     path, store = tmp_path / "days.toml", tmp_path / "store"
     path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
     found = study.read(path, "small")
-    assert [each.pending for each in study_run.run(found, only=["day 2"], store=store)][:2] == [True, False]
+    assert [each.pending for each in verb.run(found, only=["day 2"], store=store)][:2] == [True, False]
 
 
 def test_what_cannot_be_raced_is_settled_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "impossible.toml"
     path.write_text(FILE.replace('device = "cpu"', "threads = 9999"))
     found = study.read(path, "small")
-    settled = study_run.run(found, only=["inference"], store=tmp_path / "store")
+    settled = verb.run(found, only=["inference"], store=tmp_path / "store")
     assert "9999 threads" in settled[1].reason and not settled[1].pending
 
 
@@ -219,7 +220,7 @@ def test_a_batch_that_no_memory_holds_ends_no_study(tmp_path: Path, monkeypatch:
     for foreseen in (True, False):
         with monkeypatch.context() as patch:
             patch.setattr(arrange, "_check_room", arrange._check_room if foreseen else lambda graph, batch: None)
-            settled = study_run.run(found, only=["by batch"], store=store)
+            settled = verb.run(found, only=["by batch"], store=store)
         assert settled[0].reason == told and settled[1].results and not settled[1].reason
         assert not list(store.glob("race-*"))
 
@@ -228,7 +229,7 @@ def test_a_model_that_its_data_does_not_fit_ends_no_study(tmp_path: Path) -> Non
     path = tmp_path / "small.toml"
     path.write_text(FILE.replace(f'"{TINY}", "digits_cnn"', '"vgg16", "digits_cnn"')
                     .replace('tasks = ["infer"]', 'tasks = ["fit"]\ndata = "digits"'))
-    settled = study_run.run(study.read(path, "small"), only=["inference"], store=tmp_path / "store")
+    settled = verb.run(study.read(path, "small"), only=["inference"], store=tmp_path / "store")
     assert "vgg16 with input 1x8x8" in settled[1].reason and not settled[1].pending
 
 
@@ -239,10 +240,10 @@ def test_what_could_not_be_raced_is_tried_again(file: Path, tmp_path: Path, monk
     found, store = study.read(file, "small"), tmp_path / "store"
     with monkeypatch.context() as patch:
         patch.setattr(api, "race", refuse)
-        first = study_run.run(found, store=store)
+        first = verb.run(found, store=store)
     assert [each.reason for each in first] == ["not today", "not today", "it takes long to certify"]
     assert "to be tried again: not today" in markdown.render([plan(found, first)])
-    again = study_run.run(found, store=store)
+    again = verb.run(found, store=store)
     assert [bool(each.results) for each in again] == [True, True, False] and not again[0].reason
 
 
@@ -267,7 +268,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Pa
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert [each["state"] for each in told["races"]] == ["done", "done", "left out: it takes long to certify"]
     seen: list[Progress] = []
-    study_run.run(found, store=tmp_path / "whole", listener=seen.append)
+    verb.run(found, store=tmp_path / "whole", listener=seen.append)
     first, second = (each.text for each in seen if re.match(r"race \d of", each.text))
     assert first.startswith("race 1 of 2: ") and re.match(r"race 2 of 2 \(about .+ s left\): ", second)
     assert cells(found, store) == cells(found, tmp_path / "whole")
@@ -276,9 +277,9 @@ def test_killed_at_any_moment_it_goes_on_and_ends_like_one_that_was_not(file: Pa
 def test_a_study_that_ends_before_it_is_killed_is_told(file: Path, tmp_path: Path) -> None:
     """And a race that is settled in another session than before."""
     found, store = study.read(file, "small"), tmp_path / "store"
-    study_run.run(found, only=["by batch"], store=store)
+    verb.run(found, only=["by batch"], store=store)
     ((key, (first,)),) = sessions(found, store).items()
-    other = study_run.race(found.races[0], store=store)
+    other = verb.race(found.races[0], store=store)
     settle = f"from pathlib import Path; from photofinish.store import Store; Store(Path({str(store)!r})).settle"
     (twice, early) = killed(found, [sys.executable, "-c", f"{settle}({key!r}, {other!r})"], store, [60.0])
     assert key in twice and first in twice and "over before kill 1" in early
@@ -407,7 +408,7 @@ def test_a_model_of_ones_own_lies_beside_the_study(tmp_path: Path, monkeypatch: 
     found = study.read(Path("../ours/mine.toml"), "small")
     assert [each.key for each in found.races] == here
     assert found.races[0].model == "./net.py:tiny" and found.races[0].located == "../ours/net.py:tiny"
-    (done, *_) = study_run.run(found, only=["by batch"], store=tmp_path / "store")
+    (done, *_) = verb.run(found, only=["by batch"], store=tmp_path / "store")
     assert done.results and not done.reason
 
 
@@ -447,18 +448,18 @@ def test_the_published_schema_knows_the_devices_and_how_links_are_spelled() -> N
 def test_a_race_that_another_process_has_in_hand_is_left_to_it(file: Path, tmp_path: Path) -> None:
     """They would race against each other."""
     found, seen = study.read(file, "small"), []
-    kept = study_run.open_store(tmp_path / "store")
+    kept = verb.open_store(tmp_path / "store")
     mine, *_ = found.races
 
     def listen(progress: Progress) -> None:
         seen.append(progress.text)
     with kept.alone(mine.key) as ours:
         assert ours
-        settled = study_run.run(found, store=tmp_path / "store", listener=listen)
+        settled = verb.run(found, store=tmp_path / "store", listener=listen)
     assert [bool(each.results) for each in settled] == [False, True, False] and settled[0].pending
     assert f"left to another process, which is racing it: {mine.title}" in seen
     assert not any("s left)" in each for each in seen)  # that it was left in no time says nothing of the others
-    again = study_run.run(found, store=tmp_path / "store")  # it was stopped
+    again = verb.run(found, store=tmp_path / "store")  # it was stopped
     assert again[0].results and again[1].results[0].race.id == settled[1].results[0].race.id
     assert not list((tmp_path / "store").glob("*.lock"))
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from photofinish import api, study_run, timeline_run
+from photofinish import api
 from photofinish.errors import UsageError
 from photofinish.study import PlannedRace
 from photofinish.timeline import FOUND, SEARCHING, Search
 from photofinish.timeline.versions import Dated
-from photofinish.timeline_run import Races
 from photofinish.values import Progress
+from photofinish.verbs import study, timeline
+from photofinish.verbs.timeline import Races
 
 pytestmark = pytest.mark.usefixtures("few_rounds")
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
@@ -34,7 +35,7 @@ def races(store: Path, group: str = "bisection", budget: float = 60.0, **changes
 
 
 def last(versions: Sequence[Dated], racing: Races) -> Search:
-    return list(timeline_run.search(versions, racing))[-1]
+    return list(timeline.search(versions, racing))[-1]
 
 
 def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_stopped_by_hand_a_search_goes_on_and_finds_the_release_that_got_slower(
         if seen and progress.stage == "block":  # of the second race
             raise KeyboardInterrupt
     with pytest.raises(api.Interrupted):
-        for search in timeline_run.search(versions, races(tmp_path, listener=stop)):
+        for search in timeline.search(versions, races(tmp_path, listener=stop)):
             seen.append(search)
     assert [each.outcome for each in seen] == [SEARCHING]
     found = last(versions, races(tmp_path))
@@ -62,9 +63,9 @@ def test_what_was_raced_is_kept_as_of_the_model_it_was_raced_on(tmp_path: Path) 
 
     def edit(progress: Progress) -> None:
         file.write_text(before + "# edited\n")
-    raced = timeline_run.history(scripted()[::2], Races(asked, tmp_path, listener=edit)).results
+    raced = timeline.history(scripted()[::2], Races(asked, tmp_path, listener=edit)).results
     file.write_text(before)
-    assert timeline_run.history(scripted()[::2], Races(asked, tmp_path)).results == raced
+    assert timeline.history(scripted()[::2], Races(asked, tmp_path)).results == raced
 
 
 def test_stopped_while_an_environment_is_made_a_search_shows_what_it_knows(
@@ -93,18 +94,18 @@ def test_a_larger_budget_does_not_race_again_what_is_decided(store: Path) -> Non
 def test_a_history_races_those_that_can_be_had(store: Path) -> None:
     versions = scripted()[::2]
     absent = Dated("fake@9.9:steady", "fake:steady", "9.9", date(2029, 1, 1))
-    found = timeline_run.history([*versions, absent], races(store, "history"))
+    found = timeline.history([*versions, absent], races(store, "history"))
     assert [each.contender for each in found.skipped] == [absent.contender] and found.skipped[0].reason
     (result,) = found.results
     assert result.comparable and set(result.race.contenders) == {each.contender for each in versions}
-    assert timeline_run.history([*versions, absent], races(store, "history")).results == found.results  # from the store
+    assert timeline.history([*versions, absent], races(store, "history")).results == found.results  # from the store
 
 
 def test_a_history_of_fewer_than_two_is_refused(store: Path) -> None:
     absent = [Dated(f"fake@9.{i}:steady", "fake:steady", f"9.{i}", date(2029, 1, 1)) for i in range(2)]
     for versions, said in (([], "no version can run"), ([scripted()[0], *absent], "two versions that can run here")):
         with pytest.raises(UsageError, match=said):
-            timeline_run.history(versions, races(store))
+            timeline.history(versions, races(store))
 
 
 def test_what_was_raced_in_one_environment_is_not_shown_for_another(
@@ -118,7 +119,7 @@ def test_what_was_raced_in_one_environment_is_not_shown_for_another(
     keys, asked = [], races(tmp_path)
     for environments in ((), (f"fake={tmp_path / 'one'}",), ("fake=./one",), ("fake=other",)):
         found = replace(asked, environments=environments)
-        monkeypatch.setattr(study_run, "race", lambda planned, **_: keys.append(planned.key) or "20200101-0")
+        monkeypatch.setattr(study, "race", lambda planned, **_: keys.append(planned.key) or "20200101-0")
         monkeypatch.setattr(api, "load", lambda session, store: ())
         found.results(["a", "b"])
     assert keys[0] == replace(asked.asked, contenders=("a", "b")).key  # what was raced before is found
@@ -132,7 +133,7 @@ def test_the_commands_show_what_is_in_the_store(store: Path, monkeypatch: pytest
                                                 command: Callable[..., Any]) -> None:
     """Nothing is raced again."""
     last(scripted(), races(store))
-    timeline_run.history(scripted()[::2], races(store, "history"))
+    timeline.history(scripted()[::2], races(store, "history"))
     monkeypatch.setattr("photofinish.timeline.versions.choose", lambda *lines, **options: scripted()[::2])
     monkeypatch.setattr("photofinish.timeline.versions.between", lambda *ends, **options: scripted())
     monkeypatch.setattr(api, "race", None)

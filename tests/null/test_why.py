@@ -14,7 +14,6 @@ import jsonschema
 import pytest
 
 import photofinish
-from photofinish import why_run
 from photofinish.cli import factors, flip
 from photofinish.errors import Stopped
 from photofinish.explain import Explanation, roofline
@@ -24,6 +23,7 @@ from photofinish.reports import why as report
 from photofinish.reports.json import schema
 from photofinish.runner import layers, process
 from photofinish.values import Contender, Progress
+from photofinish.verbs import why
 
 MODEL = str(Path(__file__).parent / "tiny.py") + ":tiny"
 PLAIN, SLOW = "fake:steady[node=0.01,noise=0.001]", "fake:steady[node=0.01,noise=0.001,slow=BatchNorm:3]"
@@ -131,7 +131,7 @@ def test_of_epochs_the_two_that_were_asked_for_are_compared(tmp_path: Path) -> N
                             store=tmp_path / "store")
     (pair,) = found.epochs
     assert len(found.result.race.contenders) == 4 and {pair.a, pair.b} == {slow, quick}
-    assert why_run.read("last", tmp_path / "store").epochs == found.epochs
+    assert why.read("last", tmp_path / "store").epochs == found.epochs
 
 
 def test_a_placebo_has_no_cause(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_who_cannot_be_started_again_is_out_of_the_race(tmp_path: Path, monkeypa
 
 
 def test_the_model_is_timed_as_long_in_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(why_run, "default_room", lambda: 1)
+    monkeypatch.setattr(why, "default_room", lambda: 1)
     same = "fake:steady[node=0.01,noise=0]"
     race = photofinish.why(MODEL, (same, same, same), "infer", batch=8, launches=1, certify=False,
                            store=tmp_path / "store").result.race
@@ -252,7 +252,7 @@ def test_stopped_by_hand_it_says_what_there_is(tmp_path: Path) -> None:
         photofinish.why(MODEL, (SLOW, PLAIN), batch=8, launches=3, store=tmp_path / "store", listener=stop)
     (pair,) = stopped.value.found.comparisons
     assert pair.launches == 1 and pair.lines[0].part.name == "batch_norm1"
-    kept: Explanation = why_run.read("last", tmp_path / "store")
+    kept: Explanation = why.read("last", tmp_path / "store")
     assert report.as_json(kept) == report.as_json(stopped.value.found)
     assert {block.launch for block in kept.result.race.part_blocks} == {1, 2}
 
@@ -267,7 +267,7 @@ def test_stopped_before_the_first_epoch_it_compares_nobody(tmp_path: Path) -> No
                         listener=stop)
     found = stopped.value.found
     assert found.result.race.case.task == "epoch" and not found.epochs and not found.comparisons
-    assert report.as_json(why_run.read("last", tmp_path / "store")) == report.as_json(found)
+    assert report.as_json(why.read("last", tmp_path / "store")) == report.as_json(found)
 
 
 @pytest.mark.parametrize(("asked", "said"), [

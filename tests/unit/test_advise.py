@@ -7,11 +7,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from photofinish import advise_run
 from photofinish.advise import HELD, NOT_HELD, UNTOLD, Advice, advise
 from photofinish.advise.goals import Goal
 from photofinish.advise.lines import Lines, lines
-from photofinish.advise_run import candidates
 from photofinish.environments import Choice, frameworks, installed
 from photofinish.errors import UsageError
 from photofinish.render.quantities import plain
@@ -22,6 +20,8 @@ from photofinish.stats import judge
 from photofinish.stats.choice import options
 from photofinish.stats.energy import consumption
 from photofinish.values import Certificate, Contender, Energy, Failure, Metering, Phase, Race, Straggler, WarmUp
+from photofinish.verbs import advise as verb
+from photofinish.verbs.advise import candidates
 from stats_races import NAMES, World
 
 THROUGHPUT = Goal("throughput")
@@ -313,9 +313,9 @@ def test_a_framework_to_stay_with_is_tried_at_its_other_settings() -> None:
 
 def test_nobody_races_where_the_framework_to_stay_with_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contenders that are not named would be everybody's, none of which one would take."""
-    monkeypatch.setattr(advise_run.environments, "installed", lambda choice, device: [Contender("torch", "eager")])
-    monkeypatch.setattr(advise_run.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
+    monkeypatch.setattr(verb.environments, "installed", lambda choice, device: [Contender("torch", "eager")])
+    monkeypatch.setattr(verb.api, "race", lambda *given, **asked: pytest.fail("everybody raced"))
     with pytest.raises(UsageError, match="nothing of cntk can run here at once in task train"):
-        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)))
+        verb.run("mlp", Goal("memory", frameworks=("cntk",)))
     with pytest.raises(UsageError, match="no contender is one of cntk"):
-        advise_run.run("mlp", Goal("memory", frameworks=("cntk",)), ["torch:eager,tensorflow:graph"])
+        verb.run("mlp", Goal("memory", frameworks=("cntk",)), ["torch:eager,tensorflow:graph"])

@@ -12,7 +12,6 @@ from photofinish.errors import UsageError
 from photofinish.factors import CONFIRMED, NOT_CONFIRMED, Check, Findings, Recommended, find, flip
 from photofinish.factors.flip import variations
 from photofinish.factors.plan import Experiment, Factor, experiments
-from photofinish.factors_run import checked, taken
 from photofinish.render.document import Banner, Table, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import factors as report
@@ -20,6 +19,7 @@ from photofinish.reports import flip as told_flip
 from photofinish.reports.json import schema
 from photofinish.stats import effects, judge
 from photofinish.values import Contender, Estimate, Failure, Result
+from photofinish.verbs.factors import checked, taken
 from stats_races import World, least_by_chance, most_by_chance
 
 PLAIN, CHANGED = "fake:steady[noise=0,step=1]", "fake:steady[noise=1,step=2]"

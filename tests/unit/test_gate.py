@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import factories
-from photofinish import environments, gate_run
+from photofinish import environments
 from photofinish.environments import Choice, Missing
 from photofinish.errors import UsageError
 from photofinish.gate import FAILED, NOT_JUDGED, PASSED, Check, Gate, commits
@@ -23,6 +23,7 @@ from photofinish.stats import judge, regression
 from photofinish.stats.regression import OPEN, SLOWER, WITHIN
 from photofinish.store import Store
 from photofinish.values import Contender, Estimate, Failure, Skip
+from photofinish.verbs import gate
 from stats_races import World
 
 LIMIT, LAUNCHES = 0.03, 10
@@ -140,8 +141,8 @@ def test_a_model_is_that_of_its_own_folder_in_a_hook_too(tmp_path: Path, monkeyp
                                     {"failures": (Failure("b", "crash", "", 9, "block:train"),)}])
 def test_what_was_timed_before_a_failure_or_without_a_proof_is_no_check(barred: dict[str, tuple[object, ...]]) -> None:
     of = World().race(np.random.default_rng(0), (0.1, 0.1), LAUNCHES)
-    assert gate_run._check(Pair("a", "b"), judge(of), LIMIT, 1).outcome == WITHIN
-    check = gate_run._check(Pair("a", "b"), judge(replace(of, **barred)), LIMIT, 1)  # type: ignore[arg-type]
+    assert gate._check(Pair("a", "b"), judge(of), LIMIT, 1).outcome == WITHIN
+    check = gate._check(Pair("a", "b"), judge(replace(of, **barred)), LIMIT, 1)  # type: ignore[arg-type]
     assert check.outcome == NOT_JUDGED and check.reason and check.regression is None
 
 
@@ -169,15 +170,15 @@ def checked(*outcomes: str) -> Gate:
     ((), 3), ((WITHIN,), 0), ((WITHIN, OPEN), 0), ((WITHIN, NOT_JUDGED, OPEN), 3), ((SLOWER, NOT_JUDGED), 1)])
 def test_a_build_is_told_by_the_exit_code(outcomes: tuple[str, ...], code: int, command: Callable[..., Any],
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_run, "run", lambda *asked, **options: checked(*outcomes))
+    monkeypatch.setattr(gate, "run", lambda *asked, **options: checked(*outcomes))
     assert command("gate", "resnet18", "--baseline", "1.0").code == code
 
 
 def test_candidates_and_tasks_share_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     of = World().race(np.random.default_rng(0), (0.1, 0.1), LAUNCHES)
-    monkeypatch.setattr(gate_run, "pairs", lambda *asked: ([Pair("a", "b")] * 2, []))
-    monkeypatch.setattr(gate_run, "_insist", lambda *asked: None)
-    monkeypatch.setattr(gate_run.api, "race", lambda *asked, **options: [judge(of), judge(of)])
-    found = gate_run.run("digits_cnn", ["fake"], ("train", "infer"), baseline="x")
+    monkeypatch.setattr(gate, "pairs", lambda *asked: ([Pair("a", "b")] * 2, []))
+    monkeypatch.setattr(gate, "_insist", lambda *asked: None)
+    monkeypatch.setattr(gate.api, "race", lambda *asked, **options: [judge(of), judge(of)])
+    found = gate.run("digits_cnn", ["fake"], ("train", "infer"), baseline="x")
     levels = [each.regression.ratio.level for each in found.checks if each.regression is not None]
     assert levels == [pytest.approx(1 - 0.05 / 4)] * 4

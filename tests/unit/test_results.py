@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from benchmarks.certify import FULL, LEGACY, REDUCED, Ledger, Row, all_models, settled
 
-from photofinish import claims, models, study, study_run
+from photofinish import claims, models, study
 from photofinish.render import markdown
 from photofinish.reports import claims as report
 from photofinish.reports import study as of_study
+from photofinish.verbs import study as verb
 
 LEDGERS = [Ledger(path) for path in (FULL, REDUCED, LEGACY)]
 ROWS = [(ledger, row) for ledger in LEDGERS for row in ledger.rows()]
@@ -49,13 +50,13 @@ def test_there_are_judgements() -> None:
 
 def test_the_report_of_a_study_of_whole_trainings_says_who_ends_how_accurate() -> None:
     found = study.find("simmons-2019", "small")
-    shown = markdown.render([of_study.document(found, study_run.outcome(found, STUDIES))])
+    shown = markdown.render([of_study.document(found, verb.outcome(found, STUDIES))])
     assert len(re.findall(r"patterns.*torch:eager.*tensorflow:graph.*EQUIVALENT", shown)) == 1
 
 
 @pytest.mark.parametrize("row", DECIDED, ids=[row["id"] for row in DECIDED])
 def test_a_committed_judgement_is_what_the_committed_races_say(row: dict[str, Any]) -> None:
     (claim,) = claims.chosen([row["id"]], "small")
-    races = study_run.outcome(study.find(claim.study, "small"), STUDIES)
+    races = verb.outcome(study.find(claim.study, "small"), STUDIES)
     (again,) = report.as_json([claims.judge(claim, races)])
     assert again == row, f"photofinish claims --scale small --store {STUDIES} --json > {STUDIES}/claims.json"

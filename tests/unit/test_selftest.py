@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import binom
 
 import factories
-from photofinish import environments, selftest
+from photofinish import environments
 from photofinish.errors import UsageError
 from photofinish.stats import judge
 from photofinish.values import Contender, Failure, Result
+from photofinish.verbs import selftest
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *frameworks: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from factories import Runner, case, race
-from photofinish import models, study_run
+from photofinish import models
 from photofinish.errors import UsageError
 from photofinish.render import csv, html, markdown, terminal
 from photofinish.render.document import (
@@ -39,6 +39,7 @@ from photofinish.stats import judge
 from photofinish.store import Store
 from photofinish.study import OUT_OF_MEMORY, Accuracy, Elsewhere, PlannedRace, Published, Settled, Study
 from photofinish.values import Energy, Epoch, Link, Metering, Training
+from photofinish.verbs import study as verb
 
 Report = Callable[[Study, Sequence[Settled]], Document]
 PAIR = ("torch:eager", "tensorflow:graph")
@@ -367,8 +368,8 @@ def test_what_another_process_has_raced_meanwhile_is_not_raced_again(
                 Store(tmp_path).settle(each.planned.key, "of the other")
         return "ours"
 
-    monkeypatch.setattr(study_run, "race", race)
-    study_run.run(study(races), store=tmp_path)
+    monkeypatch.setattr(verb, "race", race)
+    verb.run(study(races), store=tmp_path)
     assert len(raced) == 1 and len(Store(tmp_path).settled()) == len(races)
 
 
@@ -384,5 +385,5 @@ def test_who_could_not_race_does_not_undo_what_another_process_raced(tmp_path: P
 
 def test_an_environment_that_is_none_is_no_reason_of_a_race(tmp_path: Path, races: list[Settled]) -> None:
     with pytest.raises(UsageError, match="there is no Python"):
-        study_run.run(study(races), store=tmp_path, environments=["torch=/nowhere"])
+        verb.run(study(races), store=tmp_path, environments=["torch=/nowhere"])
     assert not Store(tmp_path, only_read=True).settled()

@@ -8,9 +8,10 @@ from typing import Any
 import click
 import pytest
 
-from photofinish import api, why_run
+from photofinish import api
 from photofinish.cli import accuracy, largest_batch, race, run, serve, sweep, verify
 from photofinish.errors import UsageError
+from photofinish.verbs import why
 
 SHOWN = {"html", "as_json", "as_csv", "as_markdown", "quiet"}  # the command's own
 UNTOLD = {"listener", "command"}  # of Python alone
@@ -56,7 +57,7 @@ def test_python_is_told_of_queries_and_explanations_too(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=said):
             api.serve("digits_cnn", ["fake"], rate=1.0, store=tmp_path, **asked)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="launches=0"):
-        why_run.why("digits_cnn", ["fake", "fake"], launches=0, store=tmp_path)
+        why.why("digits_cnn", ["fake", "fake"], launches=0, store=tmp_path)
     assert not list(tmp_path.iterdir())
 
 

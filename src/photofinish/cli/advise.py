@@ -58,13 +58,13 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
     least cost for --goal, the chance that it is the best, what is lost if it is not, and for which other length of the
     job another would win. Then the first two race again, on fresh launches, to see whether it holds.
     """
-    from photofinish import advise_run
     from photofinish.advise.goals import GOALS, Goal
     from photofinish.cli import present
     from photofinish.environments import known
     from photofinish.errors import UsageError, unknown
     from photofinish.reports import advise as report
     from photofinish.store import reading
+    from photofinish.verbs import advise
     if goal not in GOALS:
         raise unknown("goal", goal, GOALS)
     for each in frameworks:
@@ -82,9 +82,9 @@ def command(model: str, goal: str, steps: int | None, latency: float | None, sha
     wanted = Goal(goal, steps, latency, share, max_memory, frameworks, formats, per_hour)
     if session:
         options.refuse(asked, "a race in the store is read, and nothing is raced")
-        found, interrupted = advise_run.read(wanted, session, store), False
+        found, interrupted = advise.read(wanted, session, store), False
     else:
-        found, interrupted = present.found(advise_run.run, model, wanted, quiet=quiet, store=store, **asked)
+        found, interrupted = present.found(advise.run, model, wanted, quiet=quiet, store=store, **asked)
     present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2),
                       again=present.SAME if session else reading("report --list", store))
     if interrupted:

@@ -41,20 +41,20 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
     so on. One that cannot be had, or that stays undecided, is passed by. What the store has is not raced again:
     interrupted, the same command goes on; what stayed undecided is raced again with another --budget.
     """
-    from photofinish import timeline_run
     from photofinish.cli import output, present
     from photofinish.reports import bisection as report
     from photofinish.study import PlannedRace
     from photofinish.timeline import FOUND, NOT_SLOWER, Search
     from photofinish.timeline.versions import between
+    from photofinish.verbs import timeline
     found = Search(tuple(between(framework, good, bad, versions, device=device)))
     planned = PlannedRace("bisection", model, (task,), (), device=device, **asked)
     interrupted = False
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(planned, store, listener, environments, make_environments,
+        races = timeline.Races(planned, store, listener, environments, make_environments,
                                    warn=lambda text: click.echo(text, err=True))
         try:
-            for found in timeline_run.search(found.versions, races):  # noqa: B007, B020  the last is everything
+            for found in timeline.search(found.versions, races):  # noqa: B007, B020  the last is everything
                 pass
         except KeyboardInterrupt:  # of a race, or while an environment was made
             interrupted = True

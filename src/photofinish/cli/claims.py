@@ -32,20 +32,21 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     """
     from functools import lru_cache
 
-    from photofinish import claims, study_run
+    from photofinish import claims
     from photofinish.claims import programs
     from photofinish.cli import present
     from photofinish.errors import UsageError
     from photofinish.reports import claims as report
     from photofinish.study import PlannedRace, Settled, find
+    from photofinish.verbs import study as verb
 
     @lru_cache(maxsize=None)
     def races(study: str) -> list[Settled]:
-        return study_run.outcome(find(study, scale), store) if study else []
+        return verb.outcome(find(study, scale), store) if study else []
 
     @lru_cache(maxsize=None)
     def elsewhere(study: str) -> dict[str, list[PlannedRace]]:
-        return study_run.stored(find(study, scale), store) if study else {}
+        return verb.stored(find(study, scale), store) if study else {}
 
     if store is not None and not check and not store.is_dir():
         raise UsageError(f"no race has been run with the store {store}: there is no such folder",
@@ -53,7 +54,7 @@ def command(ids: tuple[str, ...], scale: str, check: bool, store: Path | None, c
     asked = claims.chosen(ids, scale)
     if scale:  # known to none of them, it is told whatever is asked
         find(next(each.study for each in claims.ledger() if each.study), scale)
-    kept = study_run.open_store(store, only_read=not check)
+    kept = verb.open_store(store, only_read=not check)
     lacking: list[UsageError] = []
     for each in asked if check else ():
         if each.test in programs.OBSERVERS:

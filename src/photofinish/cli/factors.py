@@ -44,12 +44,12 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     they differ in. The cause that comes first is then removed and raced again on fresh launches: it is CONFIRMED only
     if the gap closes as predicted.
     """
-    from photofinish import factors_run
     from photofinish.cli import present
     from photofinish.factors import NOT_CONFIRMED
     from photofinish.reports import factors as report
     from photofinish.store import reading
-    found, interrupted = present.found(factors_run.run, model, contenders, quiet=quiet, **asked)
+    from photofinish.verbs import factors
+    found, interrupted = present.found(factors.run, model, contenders, quiet=quiet, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
                       as_json=lambda: json.dumps(report.as_json(found), indent=2),
                       again=reading("report --list", asked["store"]))

@@ -47,12 +47,12 @@ def command(model: str, contenders: tuple[str, ...], chosen: "Choice", quiet: bo
     ends. Whatever reverses the ranking races again on fresh launches. That nothing tried does is an answer, too, and
     lists what was tried.
     """
-    from photofinish import flip_run
     from photofinish.cli import present
     from photofinish.factors import NOT_CONFIRMED
     from photofinish.reports import flip as report
     from photofinish.store import reading
-    found, interrupted = present.found(flip_run.run, model, contenders, quiet=quiet, **asked)
+    from photofinish.verbs import flip
+    found, interrupted = present.found(flip.run, model, contenders, quiet=quiet, **asked)
     present.documents([report.document(found)], chosen, as_json=lambda: json.dumps(report.as_json(found), indent=2),
                       again=reading("report --list", asked["store"]))
     if interrupted:

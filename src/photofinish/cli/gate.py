@@ -47,17 +47,17 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], jun
     if the whole 95 % interval of the ratio lies beyond --max-slowdown: chance alone hardly ever stops a build. What
     stays undecided passes, and says how many --launches would decide it.
     """
-    from photofinish import gate_run
     from photofinish.cli import present
     from photofinish.errors import UsageError
     from photofinish.gate import FAILED, NOT_JUDGED
     from photofinish.reports import gate as report
     from photofinish.store import reading
+    from photofinish.verbs import gate
     if junit is not None:
         present.check_writable(junit)
         if chosen.html is not None and junit.resolve() == chosen.html.resolve():
             raise UsageError(f"--junit and --html both want {junit}", "give each a file of its own")
-    found, interrupted = present.found(gate_run.run, model, contenders, tuple(dict.fromkeys(tasks)), quiet=quiet,
+    found, interrupted = present.found(gate.run, model, contenders, tuple(dict.fromkeys(tasks)), quiet=quiet,
                                        **asked)
     present.documents(report.documents(found), chosen, full=False, short=[report.document(found)],
                       as_json=lambda: json.dumps(report.as_json(found), indent=2),

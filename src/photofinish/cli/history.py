@@ -40,20 +40,21 @@ def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], 
     cannot be had is left out with the reason. All race together. A history that is in the store is shown again and not
     raced again.
     """
-    from photofinish import api, timeline_run
+    from photofinish import api
     from photofinish.cli import output, present
     from photofinish.environments import Choice as Venues
     from photofinish.reports import history as report
     from photofinish.study import PlannedRace
     from photofinish.timeline import History
     from photofinish.timeline.versions import choose
+    from photofinish.verbs import timeline
     found = choose(frameworks, versions, device=device, choice=Venues.of(environments, make_environments))
     planned = PlannedRace("history", model, tuple(dict.fromkeys(tasks)), (), device=device, **asked)
     with output.watching(quiet) as listener:
-        races = timeline_run.Races(planned, store, listener, environments, make_environments,
+        races = timeline.Races(planned, store, listener, environments, make_environments,
                                    warn=lambda text: click.echo(text, err=True))
         try:
-            history, interrupted = timeline_run.history(found, races), False
+            history, interrupted = timeline.history(found, races), False
         except api.Interrupted as stopped:
             history, interrupted = History(tuple(found), stopped.results), True
     present.documents(report.documents(history), chosen, full=False,

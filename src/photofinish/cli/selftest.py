@@ -10,7 +10,7 @@ from photofinish.cli import options
 
 if TYPE_CHECKING:
     from photofinish.render.document import Document
-    from photofinish.selftest import SelfTest
+    from photofinish.verbs.selftest import SelfTest
 
 
 @click.command("selftest", epilog="""\b
@@ -38,10 +38,10 @@ def command(contenders: tuple[str, ...], environments: tuple[str, ...], make_env
     lies in the interval; a wrong model is refused and wrong numerics are seen; a hang, a crash, an
     out-of-memory and a NaN are survived and reported.
     """
-    from photofinish import selftest as instrument
     from photofinish.cli import output
     from photofinish.environments import expand
     from photofinish.values import to_json
+    from photofinish.verbs import selftest as instrument
     names = [contender.name for contender in expand(*contenders)]
     with output.watching(quiet) as listener:
         found = instrument.run(store, names, budget, listener, environments, make_environments, thorough)

@@ -81,15 +81,15 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     Stop it whenever you like: a race that is done is in the store and is not run again, so the same command goes on
     where it stopped. The order is random, so that no model always runs last.
     """
-    from photofinish import study_run
     from photofinish.cli import output, present
     from photofinish.reports import provenance
     from photofinish.reports import study as report
     from photofinish.study import find
+    from photofinish.verbs import study as verb
     found = find(study, scale)
-    asked = study_run.narrowed(found, only)
-    known = study_run.outcome(found, store)
-    due = study_run.due_today(asked, known)
+    asked = verb.narrowed(found, only)
+    known = verb.outcome(found, store)
+    due = verb.due_today(asked, known)
     others = provenance.of_others([result for each in known for result in each.results]) if due else ""
     if dry_run:
         known = [each for each in known if each.planned in asked.races]
@@ -101,11 +101,11 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     interrupted = False
     with output.watching(quiet) as listener:
         try:
-            study_run.run(found, only=only, store=store, seed=seed, listener=listener, environments=environments,
+            verb.run(found, only=only, store=store, seed=seed, listener=listener, environments=environments,
                           make_environments=make_environments)
         except KeyboardInterrupt:  # of a race, or before it began
             interrupted = True
-    settled = study_run.outcome(found, store)
+    settled = verb.outcome(found, store)
     present.documents([report.document(found, settled)], chosen, full=False,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
     if interrupted:
@@ -124,12 +124,12 @@ Examples:
 @options.formats
 def show(study: str, scale: str, full: bool, store: Path | None, chosen: "Choice") -> None:
     """Show what the store knows of STUDY, judged anew from the raw records."""
-    from photofinish import study_run
     from photofinish.cli import present
     from photofinish.reports import study as report
     from photofinish.study import find
+    from photofinish.verbs import study as verb
     found = find(study, scale)
-    settled = study_run.outcome(found, store)
+    settled = verb.outcome(found, store)
     present.documents([report.document(found, settled)], chosen, full,
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
 

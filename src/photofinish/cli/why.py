@@ -46,16 +46,16 @@ def command(model: str, session: str | None, store: Path | None, chosen: "Choice
     adds to the gap is shown not to be zero; so is a setting in which contenders differ, and a place of a step other
     than its kernels. Of --task epoch it says whether they wait for batches, or their steps take longer.
     """
-    from photofinish import why_run
     from photofinish.cli import present
     from photofinish.reports import why as report
     from photofinish.store import reading
+    from photofinish.verbs import why
     options.either(model, session, "an explanation is of a model to race, or of a race in the store", "why")
     if session:
         options.refuse(asked, "a race in the store is read, and nothing is raced")
-        found, interrupted = why_run.read(session, store), False
+        found, interrupted = why.read(session, store), False
     else:
-        found, interrupted = present.found(why_run.why, model, quiet=quiet, store=store, **asked)
+        found, interrupted = present.found(why.why, model, quiet=quiet, store=store, **asked)
     present.documents([report.document(found)], chosen, False, [report.document(found, brief=True)],
                       lambda: json.dumps(report.as_json(found), indent=2),
                       again=present.SAME if session else reading("why --from last --html FILE", store))

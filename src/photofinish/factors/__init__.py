@@ -1,5 +1,5 @@
 """Which settings make the difference: contenders raced in planned combinations of settings, what each setting does, and
-the gap between two divided over what they differ in. Values that reports draw; `factors_run` makes them."""
+the gap between two divided over what they differ in. Values that reports draw; `verbs.factors` makes them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

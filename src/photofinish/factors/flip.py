@@ -1,5 +1,5 @@
 """What would flip the verdict: settings, batches and sizes at which the slower of two is ahead. Values that reports
-draw, and where along a line of batches or sizes to look next; `flip_run` makes them."""
+draw, and where along a line of batches or sizes to look next; `verbs.flip` makes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """A regression gate: what is new raced against what was, and whether it got slower than is allowed. Values that reports
-draw; `gate_run` makes them."""
+draw; `verbs.gate` makes them."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
 """A framework's versions raced against each other: what changed over the years (a history), and in which release it got
-slower (a search). Values that reports draw; `timeline_run` makes them, `versions` says which versions are meant."""
+slower (a search). Values that reports draw; `verbs.timeline` makes them, `versions` says which versions are meant."""
 
 from dataclasses import dataclass
 

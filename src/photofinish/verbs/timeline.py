@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from photofinish import api, study_run
+from photofinish import api
 from photofinish.environments import Choice
 from photofinish.errors import UsageError
 from photofinish.reports import provenance
@@ -15,6 +15,7 @@ from photofinish.study import PlannedRace
 from photofinish.timeline import NOT_COMPARABLE, UNDECIDED, History, Look, Search
 from photofinish.timeline.versions import HOW, Dated
 from photofinish.values import Progress, Result, Skip
+from photofinish.verbs import study
 
 Listener = Callable[[Progress], None]
 
@@ -50,13 +51,13 @@ class Races:
         planned = replace(self.asked, contenders=tuple(contenders),
                           environments=tuple(sorted(f"{name}={python}" for name, python in given.items())))
         whatever = replace(planned, budget=0.0)  # the key of a race that no budget would change
-        kept = study_run.open_store(self.store)
-        for known in study_run.settled_of([whatever, planned], kept):
+        kept = study.open_store(self.store)
+        for known in study.settled_of([whatever, planned], kept):
             if known.results:
                 self._shown_again(known.results)
                 return known.results
         own, of_any = planned.key, whatever.key  # as the model is now: it may be edited meanwhile
-        session = study_run.race(planned, store=self.store, listener=self.listener, environments=self.environments,
+        session = study.race(planned, store=self.store, listener=self.listener, environments=self.environments,
                                  make_environments=self.make_environments, command=self.command)
         kept.settle(own, session)
         found = tuple(api.load(session, self.store))
