@@ -1,5 +1,6 @@
 """The command line as a newcomer meets it: every wrong use is one clear message, exit code 2, no traceback."""
 
+import errno
 import io
 import json
 import math
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +188,16 @@ def refused(run: Any, *said: str) -> None:
     (["advise", "digits_cnn", "--goal", "memory", "--per-hour", "3"], ["--per-hour does nothing here", "no time"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
     (["sweep", "digits_cnn", "-c", FAKES, "--share", "99%"], ["--share does nothing here", "--latency"]),
+    (["race", "digits_cnn", "-c", FAKES, "--task", "epoch", "--target", "90%"], ["no target", "task fit"]),
+    (["race", "digits_cnn", "-c", FAKES, "--batch", "9" * 5000], ["is not a batch"]),
+    (["largest-batch", "digits_cnn", "--memory-limit", "9" * 400 + "GiB"], ["is not a size", "8GiB"]),
+    (["history", "digits_cn", "--framework", "torch", "--versions", "1.0.0,2.13.0"], ["did you mean digits_cnn?"]),
+    (["history", "digits_cnn", "--framework", "torch", "--versions", "1.0.0,2.13.0", "--task", "infr"],
+     ["'infr'", "did you mean infer?"]),
+    (["bisect", "digits_cn", "--framework", "torch", "--good", "1.0.0", "--bad", "2.13.0"],
+     ["did you mean digits_cnn?"]),
+    (["study", "run", "asu-2023", "--dry-run", "--env", "torch=/nowhere"], ["there is no Python"]),
+    (["submit", "--to", "ray", "--time", "1h", "race", "digits_cnn"], ["--time does nothing here", "no time limit"]),
     (["report", "last", "--share", "99%"], ["--share does nothing here", "--latency"]),
     (["report", "last", "--list"], ["session does nothing here", "every race"]),
 ])
@@ -432,6 +444,20 @@ def test_a_read_only_folder_is_told_before_anything_starts(process: Command, tmp
         refused(process("race", "digits_cnn", "-c", FAKES), "cannot write", "--store")
     finally:
         tmp_path.chmod(0o755)
+
+
+def test_what_may_not_be_read_is_told_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything: here it is the system that says it may not."""
+    net = tmp_path / "net.py"
+    net.touch()
+    monkeypatch.setattr("photofinish.models.find", partial(_refuse, net))
+    for allowed, said in ((os.F_OK, "make it readable"), (os.F_OK | os.R_OK, "may write to")):
+        monkeypatch.setattr(os, "access", lambda path, mode, allowed=allowed: not mode & ~allowed)
+        refused(command("show", str(net)), "Permission denied", said)
+
+
+def _refuse(path: Path, name: str) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
 
 def test_a_full_disk_is_told_before_anything_starts(process: Command) -> None:

@@ -177,6 +177,10 @@ def test_ctrl_c_saves_and_reports_what_was_measured(tmp_path: Path) -> None:
     (result,) = stopped.value.results
     assert {block.launch for block in result.race.blocks} >= {1}
     assert survivors(tmp_path) == []
+    (later,) = api.load("last", store=tmp_path)
+    for each in (result, later):
+        assert "The race: interrupted: stopped by hand" in str(api.Outcome([each]))
+    assert api.Outcome([later]).to_json()[0]["interrupted"].startswith("stopped by hand")
 
 
 def test_killing_the_parent_leaves_no_worker_and_loses_nothing(tmp_path: Path) -> None:

@@ -95,6 +95,11 @@ def test_a_bound_on_latency_takes_steps_enough_to_show_it() -> None:
     assert "too few" in found.barred["a"]
 
 
+def test_one_launch_shows_no_bound_on_latency() -> None:
+    found = advised(World().race(np.random.default_rng(0), (0.1, 0.2), 1), Goal("throughput", latency=0.15, share=0.95))
+    assert found.barred["a"].endswith("in one launch, which says nothing of others: race two or more")
+
+
 @pytest.mark.parametrize(("again", "held"), [(0.985, HELD), (0.97, NOT_HELD)])
 def test_advice_holds_within_the_margin(again: float, held: str) -> None:
     exact = World(launch=0.0, round=0.0, step=0.0)

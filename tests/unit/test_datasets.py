@@ -16,7 +16,7 @@ from photofinish.graph import Graph
 from photofinish.layers import Spec
 from photofinish.models import Preparation
 from photofinish.models import find as find_model
-from photofinish.runner.arrange import training_source
+from photofinish.runner.arrange import make_training, training_source
 
 
 def net(shape: tuple[int, ...], classes: int | None = None) -> Graph:
@@ -188,8 +188,30 @@ def test_a_class_that_nobody_learns_is_no_other_class(tmp_path: Path) -> None:
     """Classes have the numbers of their places by name: "cats" would be counted as "cat"."""
     write_pictures(tmp_path / "train", "cat", "dog")
     write_pictures(tmp_path / "val", "cats", "dog")
-    with pytest.raises(UsageError, match=r"val has a class cats, which .*train has not"):
+    with pytest.raises(UsageError, match=r"train has a class cat, which .*val has not"):
         find(f"folder:{tmp_path}")
+    (tmp_path / "val" / "cats").rename(tmp_path / "val" / "cat")
+    write_pictures(tmp_path / "train", "emu")
+    with pytest.raises(UsageError, match=r"train has a class emu, which .*val has not"):
+        find(f"folder:{tmp_path}")
+    (tmp_path / "val" / "emu").mkdir()
+    assert find(f"folder:{tmp_path}").read(net((1, 8, 8)), Preparation()).validation.labels.tolist() == [0, 1]
+
+
+def test_folders_that_are_numbered_tell_as_many_classes_apart_as_their_largest_number(tmp_path: Path) -> None:
+    for part in ("train", "val"):
+        write_pictures(tmp_path / part, "1", "3")
+    source = find(f"folder:{tmp_path}")
+    assert source.classes == 4 and source.read(net((1, 8, 8)), Preparation()).train.labels.tolist() == [1, 3]
+
+
+def test_a_model_tells_the_classes_of_its_data_apart(tmp_path: Path) -> None:
+    """One of the user's own may have a head of its own: then nobody sets its classes."""
+    plain = tmp_path / "plain.py"
+    plain.write_text("from photofinish.vocabulary import *\ndef model(image):\n    return linear(flatten(image), 7)\n")
+    assert training_source("digits", f"{plain}", (1, 8, 8), None).classes is None
+    with pytest.raises(UsageError, match=r"digits has a class 9, the model tells 7 apart"):
+        make_training("fit", digits(), find_model(str(plain)).graph((1, 8, 8)), "digits", 8, None, None, 0.01)
 
 
 def broken_pictures(folder: Path) -> Iterator[Path]:

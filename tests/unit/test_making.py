@@ -146,7 +146,10 @@ def test_what_is_about_to_be_made_is_told_with_its_size(uv: Installer) -> None:
 
 def test_nothing_is_made_where_that_is_forbidden(uv: Installer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(get(allowed=False), Missing)
-    monkeypatch.setenv("PHOTOFINISH_ENVIRONMENTS", "never")
+    monkeypatch.setenv("PHOTOFINISH_ENVIRONMENTS", "nver")
+    with pytest.raises(UsageError, match="say never"):
+        Choice()
+    monkeypatch.setenv("PHOTOFINISH_ENVIRONMENTS", "Never ")
     assert not Choice().make and not Choice.of([]).make
     assert uv.called == []
     get()

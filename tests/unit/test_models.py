@@ -197,7 +197,21 @@ def test_a_plain_function_is_enough_and_its_own_head_decides_the_classes(tmp_pat
     for name in (path, path + ":model"):
         graph = find(name).graph((3, 16, 16))
         assert graph.spec(graph.outputs[0]).shape == (6,)
-        assert find(name).name == name
+        assert find(name).name == name and find(name).classes is None
+        with pytest.raises(ModelError, match="has no classes to set"):
+            find(name).graph((3, 16, 16), 12)
+
+
+def test_what_a_file_prints_is_no_answer_of_a_command(tmp_path, capsys):
+    path = user_file(tmp_path, PLAIN.replace("    return", "    print('called')\n    return") + "print('imported')\n")
+    find(path).graph((3, 16, 16))
+    told = capsys.readouterr()
+    assert (told.out, told.err.split()) == ("", ["imported", "called"])
+
+
+def test_a_name_that_is_too_long_for_a_file_is_unknown():
+    with pytest.raises(models.UnknownModel):
+        find("a" * 300)
 
 
 def test_a_file_may_name_its_models_and_leaves_the_zoo_alone(tmp_path):

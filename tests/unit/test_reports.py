@@ -206,6 +206,24 @@ def test_a_batch_is_best_of_those_that_are_shown_to_be_slower() -> None:
     assert "not shown to be faster than" in alike and "not shown" not in apart
 
 
+def test_who_gets_furthest_is_compared_with_others_at_the_best_batch_of_their_own() -> None:
+    def said(ahead: float) -> str:
+        at = {8: (0.08, 0.1), 16: (0.2, 0.16 / ahead)}  # both reach 100 images a second, one at each batch
+        return plain(sweep.document([judge(factories.race(
+            tuple(replace(each, step=step) for each, step in zip(factories.FIELD[:2], steps)),
+            of=factories.case(batch=batch))) for batch, steps in at.items()]).summary)
+    assert re.search(r"at batch (8|16), but is not shown to get further than torch:\w+ at batch (?!\1)", said(1.0))
+    assert "not shown" not in said(1.2)
+
+
+def test_a_sweep_that_was_stopped_says_so_once() -> None:
+    stopped = (Failure("", "interrupted", "stopped by hand"),)
+    document = sweep.document(swept(8, 16, failures=stopped))
+    told = [plain(each.text) for each in blocks_of(document, Paragraph)]
+    assert told.count("The race: interrupted: stopped by hand") == 1
+    assert not tables(document, "failures")
+
+
 def test_no_batch_is_best_where_nothing_may_be_compared() -> None:
     results = [*swept(8), *swept(16, certificates=())]
     (told,) = blocks_of(sweep.document(results), Banner)
@@ -391,6 +409,30 @@ def test_who_finishes_a_short_job_first_is_told_where_it_is_shown() -> None:
     told = total_time_of(slow, replace(fast, start=0.2), seed=1)
     assert told.startswith("Neither torch:eager nor jax:jit is shown to finish a short job first. From ")
     assert "on it is jax:jit." in told
+
+
+def test_who_is_ready_first_and_warms_up_long_is_told_apart_from_who_leads_then() -> None:
+    field = (factories.Runner("torch:eager", 0.03, within=0.001), factories.Runner("jax:jit", 0.04, start=3.0))
+    race = factories.race(field, launches=5, rounds=3, steps=3, seed=1)
+    long = tuple(replace(each, seconds=(*(0.2,) * 40, *each.seconds[-2:]), steps=40)
+                 if each.contender == "torch:eager" else each for each in race.warm_ups)
+    told = plain_of(total_time.section(judge(replace(race, warm_ups=long))).blocks)
+    assert told.startswith("In a short job torch:eager finishes first. Past the warm-up it is jax:jit. From ")
+    assert "on it is torch:eager." in told
+    slower = tuple(replace(each, seconds=tuple(3 * step for step in each.seconds))
+                   if each.contender == "torch:eager" else each for each in race.blocks)
+    told = plain_of(total_time.section(judge(replace(race, warm_ups=long, blocks=slower))).blocks)
+    assert told.startswith("torch:eager is ready first; past the warm-up jax:jit is ahead, and no other is shown to ov")
+
+
+def test_losses_that_are_no_numbers_are_a_dash() -> None:
+    race = RESULTS["decided"].race
+    curves = {kind: (*losses[:8], math.inf, math.nan) for kind, losses in race.certificates[0].curves.items()}
+    wild = replace(race.certificates[0], curves=curves)
+    drawn = document(judge(replace(race, certificates=(wild, *race.certificates[1:]))), ("losses",))
+    rows = [row for each in blocks_of(drawn, Table) for row in each.rows]
+    assert rows and not any(str(getattr(cell, "text", cell)) in ("nan", "inf") for row in rows for cell in row)
+    assert sum(cell is None for row in rows for cell in row) == 4
 
 
 def crossing(result: Result, a: str, b: str, cold: bool) -> float:

@@ -164,6 +164,13 @@ def test_who_is_ready_first_is_shown_by_the_launches() -> None:
     assert rivals(replace(of, phases=(*of.phases, cold)), "b") == ()
 
 
+def test_who_is_ready_first_may_warm_up_the_longest() -> None:
+    of = race(0.1, 0.1, first=(1.0, 2.0))
+    long = tuple(replace(each, seconds=(*(0.5,) * 40, 0.1, 0.1), steps=40) if each.contender == "a" else each
+                 for each in of.warm_ups)
+    assert rivals(replace(of, warm_ups=long), "a") == () and rivals(replace(of, warm_ups=long), "b") == ("a",)
+
+
 def test_a_cold_cache_moves_the_break_even() -> None:
     of = race(0.2, 0.1, first=(0.2, 5.0))
     of = replace(of, phases=of.phases + (Phase(0, "b", "first_step:train", 45.0, cache="cold"),))

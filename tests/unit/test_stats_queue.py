@@ -81,6 +81,16 @@ def test_why_it_is_open_is_told() -> None:
 
     assert "were the load to last, " in said(race(98, 0.3, 0))
     assert "cannot keep up: sooner or later no query is answered within 1.00 s" in said(race(120, 1.0, 0))
+    close = race(101, 0.05, 0)
+    spread = {launch: 0.92 + 0.04 * launch for launch in {each.launch for each in close.blocks}}
+    middle = sum(spread.values()) / len(spread)
+    unsure = replace(close, blocks=tuple(replace(each, service=tuple(
+        step * spread[each.launch] / middle for step in each.service)) for each in close.blocks))
+    (each,) = serving.served(unsure)
+    assert each.offered is not None and each.offered > 1 and not each.behind and word(unsure) == "MISSED"
+    assert "cannot keep up" not in said(unsure) and "answers fewer than" in said(unsure)
+    told = str(report.section(judge(unsure)))
+    assert "may not be able to keep up" in told
     one = race(50, 0.15, 0)
     alone = replace(one, blocks=tuple(replace(each, launch=1) for each in one.blocks))
     assert "one launch says nothing of others" in said(alone)

@@ -212,6 +212,17 @@ def test_a_history_draws_figures_over_days_and_says_what_changed() -> None:
     assert said[0]["versions"][1]["reason"] == "no Python 3.8" and said[0]["versions"][1]["import"] is None
 
 
+def test_a_history_goes_as_far_as_versions_may_be_compared() -> None:
+    versions = dated(OLD, "1.13.1", NEW)
+    raced = race(tuple(Runner(each.contender, step) for each, step in zip(versions, (0.06, 0.05, 0.04))), launches=6)
+    crash = Failure(versions[2].contender, "crash", "signal 11", 5, "block:train")
+    document, = history_report.documents(History(versions, (judge(replace(raced, failures=(crash,))),)))
+    assert "torch@1.13.1:eager (2022) is 1.2" in told(document)
+    unproven = judge(replace(raced, certificates=raced.certificates[1:]))
+    document, = history_report.documents(History(versions, (unproven,)))
+    assert "torch@2.13.0:eager (2026) is 1.2" in told(document)
+
+
 def test_a_version_has_its_own_reason_and_not_that_of_one_whose_name_begins_like_it() -> None:
     versions = (*dated(OLD, NEW), *dated(NEW, line="torch:eager[layout=channels_last]"))
     raced = race(tuple(Runner(each.contender, 0.05) for each in versions))

@@ -111,6 +111,8 @@ def _refused(race: Race, name: str, goal: Goal) -> str:
     seen = f"{claim.over} of {claim.seen} steps took longer than is allowed"
     if claim.word == "MISSED":
         return seen
+    if len(seconds) < 2:
+        return f"{seen}, in one launch, which says nothing of others: race two or more"
     why = "too few were seen" if claim.more else "its launches differ too much"
     return f"{seen}: {why} to show that {100 * goal.share:g} % keep to it"
 

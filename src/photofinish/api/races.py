@@ -12,6 +12,7 @@ from photofinish.runner.arrange import (
     check_counts,
     check_run,
     check_tasks,
+    check_training,
     link_of,
     make_case,
     make_training,
@@ -66,11 +67,10 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
     check_tasks(tasks)
     check_counts(launches=launches, epochs=epochs, seeds=seeds)
     check_run(seed, budget)
+    check_training(tasks, data=data, epochs=epochs, seeds=seeds, target=target)
     source = training_source(data, model, shape, classes) if tasks[0] in WHOLE else None
     if source is not None:
         shape, classes = shape or source.shape, classes or source.classes
-    elif data or epochs or seeds or target is not None:
-        raise UsageError("data, epochs, target and seeds are those of whole trainings", "race with --task fit or epoch")
     if profile and source is not None:
         raise UsageError("what is looked into are steps, not whole trainings", "leave --profile out")
     wanted = fixed_batch(batch, memory_limit, device)
@@ -84,7 +84,8 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         meet, case = meet_at_the_smallest(meet, tasks, case, graph, chosen, given, limit_of(memory_limit, device))
     samples = source.read(graph, models.find(model).preparation) if source is not None else None
     if samples is not None:
-        case = replace(case, training=make_training(tasks[0], samples, data, case.batch, epochs, target, tolerance))
+        training = make_training(tasks[0], samples, graph, data, case.batch, epochs, target, tolerance)
+        case = replace(case, training=training)
     races = meet.begin({each: replace(case, task=each) for each in tasks})
     room = default_room() if memory is None else memory
     with meet.course(races, graph, chosen, given, room) as course:
@@ -99,6 +100,7 @@ def race(model: str, contenders: Sequence[str] = (), task: str | Sequence[str] =
         try:
             session.run(Rehearsal(course, notary).run)
         except KeyboardInterrupt:
+            meet.stopped(races.values())
             raise Interrupted(Outcome(session.results())) from None
         return Outcome(session.results())
 
@@ -135,5 +137,6 @@ def serve(model: str, contenders: Sequence[str] = (), *, rate: float | None = No
         try:
             session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:
+            meet.stopped(races.values())
             raise Interrupted(Outcome(session.results())) from None
         return Outcome(session.results())

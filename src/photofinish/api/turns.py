@@ -29,7 +29,7 @@ from photofinish.runner.rehearsal import Rehearsal
 from photofinish.runner.session import Session
 from photofinish.runner.sweep import Sweep as Passes
 from photofinish.store import DEFAULT_STORE
-from photofinish.values import Case, Link, Result
+from photofinish.values import Case, Link, Race, Result
 from photofinish.weights import Arrays
 
 BATCHES = (1, 2, 4, 8, 16, 32)
@@ -123,10 +123,12 @@ def _in_turns(meet: Meet, parts: Mapping[str, Part], task: str, budget: float, l
     room = default_room() if memory is None else memory
     with ExitStack() as courses:
         sessions: dict[str, Session] = {}
+        begun: list[Race] = []
         last = [name.rpartition(" ")[2] for name in parts]
         tails = last if len(set(last)) == len(last) else [str(number) for number in range(1, len(last) + 1)]
         for tail, (name, part) in zip(tails, parts.items()):
             races = meet.begin({task: replace(part.case, task=task)}, f"-{tail}")
+            begun += races.values()
             course = courses.enter_context(meet.course(races, part.graph, part.optimizer, part.weights, room, name))
             sessions[name] = Session(course, meet.store, races, budget, 0.0, launches, metered=energy)
         first = next(iter(sessions.values()))
@@ -139,6 +141,7 @@ def _in_turns(meet: Meet, parts: Mapping[str, Part], task: str, budget: float, l
         try:
             Passes(sessions, budget, launches, meet.seed, meet.listener).run(rehearsals)
         except KeyboardInterrupt:
+            meet.stopped(begun)
             raise Interrupted(results()) from None
         return results()
 

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -49,6 +50,7 @@ _NOT_OURS = {  # what the system refuses, and what the user can do about it
     errno.EACCES: "choose a place you may write to with --store FOLDER",
     errno.EPERM: "choose a place you may write to with --store FOLDER",
 }
+UNREADABLE = "make it readable for you, or name another"
 _CUT_SHORT = "requested and"  # "442368 requested and 107488 written": NumPy, of a full disk, keeps no number of it
 
 
@@ -157,8 +159,15 @@ def explain(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, OSError) and error.errno in _NOT_OURS:
         place = error.filename2 or error.filename  # of two files the one that is written
         where = f": {place}" if place else ""
-        return f"{error.strerror}{where}", _NOT_OURS[error.errno]
+        return f"{error.strerror}{where}", UNREADABLE if place and _unreadable(place) else _NOT_OURS[error.errno]
     return None
+
+
+def _unreadable(place: str) -> bool:
+    """Whether it is reading that is not allowed there, rather than writing."""
+    if os.access(place, os.F_OK):
+        return not os.access(place, os.R_OK)
+    return not os.access(Path(place).parent, os.X_OK)
 
 
 def complain(message: str, hint: str = "", code: int = WRONG_USE) -> int:

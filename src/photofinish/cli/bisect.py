@@ -52,7 +52,7 @@ def command(model: str, framework: str, good: str, bad: str, versions: tuple[str
     interrupted = False
     with output.watching(quiet) as listener:
         races = timeline.Races(planned, store, listener, environments, make_environments,
-                                   warn=lambda text: click.echo(text, err=True))
+                               warn=lambda text: click.echo(text, err=True))
         try:
             for found in timeline.search(found.versions, races):  # noqa: B007, B020  the last is everything
                 pass

@@ -52,7 +52,7 @@ def command(model: str, frameworks: tuple[str, ...], versions: tuple[str, ...], 
     planned = PlannedRace("history", model, tuple(dict.fromkeys(tasks)), (), device=device, **asked)
     with output.watching(quiet) as listener:
         races = timeline.Races(planned, store, listener, environments, make_environments,
-                                   warn=lambda text: click.echo(text, err=True))
+                               warn=lambda text: click.echo(text, err=True))
         try:
             history, interrupted = timeline.history(found, races), False
         except api.Interrupted as stopped:

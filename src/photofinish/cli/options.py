@@ -1,5 +1,6 @@
 """What options share: kindly read durations, percentages and shapes, and the options several commands take."""
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -19,6 +20,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|ms|m|sec|s|)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:i?b)?|b)")
 _BYTES = {None: 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_BATCH = re.compile(r"\d{1,18}")  # Python itself reads no number of thousands of digits
+_BATCHES = re.compile(rf"({_BATCH.pattern})(?:\.\.({_BATCH.pattern}))?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*(%?)")
 
 
@@ -85,10 +88,10 @@ class Size(click.ParamType[int]):
         if _NUMBER.fullmatch(number):
             self.fail(f"{value!r} has no unit: write {number}GiB or {number}MiB", param, ctx)
         match = _SIZE.fullmatch(number.lower())
-        size = int(float(match.group(1)) * _BYTES[match.group(2)]) if match else 0
-        if not size:
+        size = float(match.group(1)) * _BYTES[match.group(2)] if match else 0.0
+        if not 1 <= size < math.inf:
             self.fail(f"{value!r} is not a size: write 8GiB or 500MiB", param, ctx)
-        return size
+        return int(size)
 
 
 class Batches(click.ParamType["tuple[int, ...]"]):
@@ -99,7 +102,7 @@ class Batches(click.ParamType["tuple[int, ...]"]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
-        parts = [re.fullmatch(r"(\d+)(?:\.\.(\d+))?", each.strip()) for each in value.split(",")]
+        parts = [_BATCHES.fullmatch(each.strip()) for each in value.split(",")]
         ends = [(int(each.group(1)), int(each.group(2) or each.group(1))) for each in parts if each]
         if len(ends) == len(parts) and any(low > high for low, high in ends):
             self.fail(f"{value!r} goes from the larger to the smaller: write it the other way round", param, ctx)
@@ -116,7 +119,7 @@ class BatchSize(click.ParamType["int | str"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | str":
         text = str(value).strip().lower()
-        if text != "max" and not (text.isdecimal() and int(text)):
+        if text != "max" and not (_BATCH.fullmatch(text) and int(text)):
             self.fail(f"{value!r} is not a batch: write a number from 1, or max", param, ctx)
         return text if text == "max" else int(text)
 

@@ -82,10 +82,12 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     where it stopped. The order is random, so that no model always runs last.
     """
     from photofinish.cli import output, present
+    from photofinish.environments import Choice as Venues
     from photofinish.reports import provenance
     from photofinish.reports import study as report
     from photofinish.study import find
     from photofinish.verbs import study as verb
+    Venues.of(environments, make_environments)  # what is wrong there is wrong of a dry run, too
     found = find(study, scale)
     asked = verb.narrowed(found, only)
     known = verb.outcome(found, store)
@@ -102,7 +104,7 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     with output.watching(quiet) as listener:
         try:
             verb.run(found, only=only, store=store, seed=seed, listener=listener, environments=environments,
-                          make_environments=make_environments)
+                     make_environments=make_environments)
         except KeyboardInterrupt:  # of a race, or before it began
             interrupted = True
     settled = verb.outcome(found, store)
@@ -110,7 +112,10 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
                       as_json=lambda: json.dumps(report.as_json(found, settled), indent=2))
     if interrupted:
         click.echo("Stopped by hand. The same command goes on from here.", err=True)
-    return 130 if interrupted else 0
+        return 130
+    wanted = [each for each in settled if each.planned in asked.races]
+    refused = any(each.reason and not each.planned.excepted for each in wanted)
+    return 1 if refused and not any(each.results for each in wanted) else 0
 
 
 @command.command("report", epilog="""\b

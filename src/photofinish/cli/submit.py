@@ -48,6 +48,8 @@ def command(cluster: str, nodes: int, cpus: int | None, duration: float, setting
     from photofinish.errors import UsageError, unknown
     if cluster not in submission.CLUSTERS:
         raise unknown("cluster", cluster, submission.CLUSTERS)
+    if cluster == "ray":
+        options.refuse(("duration",), "a job of Ray has no time limit")
     wrong = next((each for each in settings if not each.partition("=")[0]), None)
     if wrong is not None:
         raise UsageError(f"--set {wrong} names no option of sbatch", "write it like --set partition=long")

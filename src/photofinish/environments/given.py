@@ -17,8 +17,12 @@ from photofinish.values import Contender, SpellingError
 
 
 def may_make() -> bool:
-    """Whether environments are made on demand: PHOTOFINISH_ENVIRONMENTS=never forbids it."""
-    return os.environ.get("PHOTOFINISH_ENVIRONMENTS", "") != "never"
+    """Whether environments are made on demand: PHOTOFINISH_ENVIRONMENTS=never forbids it. Raises UsageError where it
+    says something else: who meant to forbid it must not find gigabytes downloaded."""
+    said = os.environ.get("PHOTOFINISH_ENVIRONMENTS", "").strip().lower()
+    if said not in ("", "never"):
+        raise UsageError(f"PHOTOFINISH_ENVIRONMENTS={said} is unknown here", "say never, or unset it")
+    return said != "never"
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def _idx(path: Path, axes: int) -> np.ndarray:
         raise UsageError(f"{path} cannot be unpacked: {error}", f"fetch it again from {MNIST}") from error
     head = np.frombuffer(raw[:4 * (1 + axes)].ljust(4 * (1 + axes), b"\0"), ">i4")
     shape, body = tuple(map(int, head[1:])), raw[4 * (1 + axes):]
-    if head[0] != _MAGIC[axes] or len(body) != int(np.prod(shape)):
+    if head[0] != _MAGIC[axes] or min(shape) < 0 or len(body) != int(np.prod(shape)):
         raise UsageError(f"{path} is no whole idx file of {axes} axes", f"fetch it again from {MNIST}")
     return np.frombuffer(body, np.uint8).reshape(shape)
 
@@ -197,11 +197,12 @@ def _folder(folder: Path) -> Source:
     known, found = ({each.name for each in images.folders(part)} for part in parts)
     if not known:
         raise UsageError(f"{parts[0]} has no folders in it", "put the pictures of each class into a folder of its own")
-    strange = [each for each in sorted(found - known) if not all(map(str.isdecimal, known | found))]
-    if strange:  # classes are told by the order of their names: another name would be taken for another class
-        raise UsageError(f"{parts[1]} has a class {strange[0]}, which {parts[0]} has not",
-                         "name the folders of a class alike in both")
-    classes = len(known)
+    numbered = all(map(str.isdecimal, known | found))
+    for name in () if numbered else sorted(found ^ known):  # told by the order of names: one less would change the rest
+        lacking, having = parts if name in found else parts[::-1]
+        raise UsageError(f"{having} has a class {name}, which {lacking} has not",
+                         "name the folders of a class alike in both; where it has no pictures its folder is empty")
+    classes = 1 + max(map(int, known | found)) if numbered else len(known)
 
     def read(graph: Graph, preparation: Preparation) -> DataSet:
         train, validation = (_pictures(part, classes, graph, preparation) for part in parts)

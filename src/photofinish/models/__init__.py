@@ -9,9 +9,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
+import sys
 import traceback
 from collections import OrderedDict
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -106,7 +109,7 @@ class Model:
         if self.classes is not None:
             options["classes"] = self.classes if classes is None else classes
         elif classes is not None:
-            raise ModelError("{} has no classes to set".format(self.name))
+            raise ModelError("{} has no classes to set: its function takes none".format(self.name))
 
         def with_objective(*tensors: Tensor) -> Any:
             outputs = self.function(*tensors, **options)
@@ -219,7 +222,7 @@ def find(name: str) -> Model:
     if name not in models:
         near = nearest(name, models)
         hint = "did you mean {}?".format(" or ".join(near)) if near else "see: photofinish list models"
-        if Path(name).exists() or ":" in name:
+        if os.access(name, os.F_OK) or ":" in name:  # Path.exists refuses a name that is too long
             hint = "a model of your own is ./FILE.py:FUNCTION"
         raise UnknownModel("no model is called {!r}: {}".format(name, hint))
     return models[name]
@@ -245,8 +248,9 @@ def _from_file(name: str) -> Model:
     if not inspect.isfunction(function) or function is model:  # the decorator that the file imports
         raise ModelError("{} has no function {}; {}".format(path, wanted, "write {}".format(
             " or ".join("{}:{}".format(path, each) for each in own)) if own else "it has none at all"))
+    classes = Model.classes if "classes" in inspect.signature(function).parameters else None  # its own head decides
     try:
-        return Model(name, _tolerant_of_classes(_clear(function, path)), image(3, 224, 224))
+        return Model(name, _clear(function, path), image(3, 224, 224), classes)
     except ArgumentError as error:
         raise ModelError("{}: {}".format(path, error)) from error
 
@@ -268,7 +272,8 @@ def _imported(path: str) -> Any:
         raise ModelError("{} is not a Python file".format(path))
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # what a command answers on stdout may be JSON
+            spec.loader.exec_module(module)
     except ArgumentError as error:
         raise ModelError("{}: {}".format(_place(path, error), error)) from error
     except SyntaxError as error:
@@ -284,7 +289,8 @@ def _clear(function: Callable[..., Any], path: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*tensors: Tensor, **options: Any) -> Any:
         try:
-            return function(*tensors, **options)
+            with redirect_stdout(sys.stderr):
+                return function(*tensors, **options)
         except ArgumentError as error:
             raise ModelError("{}: {}".format(_place(path, error), error)) from error
         except ModelError:
@@ -304,14 +310,3 @@ def _place(path: str, error: Exception) -> str:
 def _public_functions(module: Any) -> List[str]:
     return [key for key, value in vars(module).items()
             if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")]
-
-
-def _tolerant_of_classes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function need not take `classes`: then its own head decides."""
-    if "classes" in inspect.signature(function).parameters:
-        return function
-
-    def call(*tensors: Tensor, **options: Any) -> Any:
-        options.pop("classes", None)
-        return function(*tensors, **options)
-    return call

@@ -120,7 +120,7 @@ def _strip(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:
     room = max(_NARROWEST, min(60, width - wide - 2))
     everything = [value for values in pooled.values() for value in values]
     low, high = min(everything), max(everything)
-    at = _scale(low, high, room)
+    at = _scale(low, high, room, chart.x.log)
     lines = []
     for label, values in zip(named, pooled.values()):
         counts = [0] * room

@@ -10,11 +10,11 @@ _LINES = 20
 
 
 def section(result: Result) -> Section:
-    blocks = [block for each in result.race.failures for block in _blocks(each)]
+    blocks = [block for each in result.race.failures for block in told(each)]
     return Section("failures", "What failed", tuple(blocks))
 
 
-def _blocks(failure: Failure) -> list[Block]:
+def told(failure: Failure) -> list[Block]:
     where = [f"in {failure.phase.replace('_', ' ')}"] if failure.phase else []
     where += [f"of launch {failure.launch}"] if failure.launch else []
     who = contender(failure.contender) if failure.contender else "The race"

@@ -35,7 +35,7 @@ from photofinish.stats.student import confidence
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TONES = {PASSED: "good", OPEN: "open", FAILED: "bad", NOT_JUDGED: "bad"}
-_WORDS = {SLOWER: "slower", WITHIN: "not slower", UNDECIDED: "undecided", NOT_JUDGED: "not judged"}
+_WORDS = {SLOWER: "beyond the limit", WITHIN: "within the limit", UNDECIDED: "undecided", NOT_JUDGED: "not judged"}
 
 
 def documents(gate: Gate) -> list[Document]:

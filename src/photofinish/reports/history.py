@@ -27,7 +27,7 @@ from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, between, contender, interval, measure, without_empty
 from photofinish.stats.paired import POINT
 from photofinish.stats.phases import estimate_phase
-from photofinish.stats.standings import no_certificate
+from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.timeline import History
 from photofinish.timeline.versions import Dated
 from photofinish.values import Estimate, Result, Standing, Verdict, to_json
@@ -101,14 +101,20 @@ def _standing(result: Result, version: Dated) -> Standing | None:
 
 
 def _changes(history: History, result: Result) -> Iterator[tuple[Dated, Dated, Verdict]]:
-    """The first and the last version of each line that were timed, and the verdict on the last (a) against the first
-    (b), where there is one."""
+    """The first and the last version of each line that may be compared, and the verdict on the last (a) against the
+    first (b), where there is one."""
     for line in _lines(history):
-        timed = [each for each in history.versions if each.line == line
-                 and (standing := _standing(result, each)) is not None and standing.time is not None]
-        found = between(result, timed[-1].contender, timed[0].contender) if len(timed) > 1 else None
+        able = [each for each in history.versions if each.line == line and _may_be_compared(result, each)]
+        found = between(result, able[-1].contender, able[0].contender) if len(able) > 1 else None
         if found is not None and found.low is not None:
-            yield timed[0], timed[-1], found
+            yield able[0], able[-1], found
+
+
+def _may_be_compared(result: Result, version: Dated) -> bool:
+    """Whether it was timed to the end, and proven to compute the same."""
+    standing, name = _standing(result, version), version.contender
+    return standing is not None and standing.time is not None and failure_of(result.race, name) is None \
+        and not no_certificate(result.race, name)
 
 
 def _said(result: Result, first: Dated, last: Dated, found: Verdict) -> Text:

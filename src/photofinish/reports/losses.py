@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from photofinish.render.document import Axis, Block, Chart, Column, Fold, Section, Series, Span, Table
@@ -61,4 +62,4 @@ def _table(name: str, curves: Curves) -> Table:
 
 def _seven(losses: tuple[float, ...], i: int) -> Span | None:
     """Seven digits: enough to see where float32 parts from the reference."""
-    return Span(f"{losses[i]:.7g}") if i < len(losses) else None
+    return Span(f"{losses[i]:.7g}") if i < len(losses) and math.isfinite(losses[i]) else None

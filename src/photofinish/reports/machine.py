@@ -7,7 +7,7 @@ from typing import Any
 
 from photofinish.render.document import Block, Code, Column, Facts, Fold, Heading, Section, Table
 from photofinish.reports.reading import contender, counted
-from photofinish.values import Result
+from photofinish.values import Race, Result
 
 _SHORT = 24  # characters of a cell in the table of versions
 _SHARED = 4  # a column of it is told by one of so many at least
@@ -26,10 +26,17 @@ def section(result: Result) -> Section:
     blocks += [Heading("Again"), Code(race.command, "The command of this race")] if race.command else []
     case = race.case
     blocks.append(Facts(tuple((name, value) for name, value in (
-        ("race", race.id), ("made", race.created), ("launches", str(len(race.launches))),
+        ("race", race.id), ("made", race.created), ("launches", _launches(race)),
         ("model digest", case.digest), ("optimizer", _word(case.optimizer)),
         ("seeds", ", ".join(str(each.seed) for each in race.launches))) if value)))
     return Section("machine", "Machine and reproduction", tuple(blocks))
+
+
+def _launches(race: Race) -> str:
+    """How many ended, and whether one more had begun: its steps count, too."""
+    ended = {each.number for each in race.launches}
+    begun = {each.launch for each in race.blocks} | {each.launch for each in race.epochs}
+    return f"{len(ended)}{' and one that was not finished' if begun - ended else ''}"
 
 
 def _versions(versions: dict[str, dict[str, Any]]) -> tuple[Block, ...]:

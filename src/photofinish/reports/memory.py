@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from photofinish.render.document import Axis, Block, Cell, Chart, Column, Fold, Section, Series, Table
 from photofinish.reports.phases import in_order, title
-from photofinish.reports.reading import contender, memory_bytes, names, of_task, peaks_of
+from photofinish.reports.reading import contender, memory_bytes, names, of_task, peaks_of, without_empty
 from photofinish.values import Memory, Result
 
 
@@ -63,7 +63,8 @@ def _held(result: Result) -> tuple[Block, ...]:
                Column("Its peak", "bytes"))
     caption = ("Resident: pages in memory, shared ones whole. Proportional: shared ones divided by those who share "
                "them. malloc: what it has handed out; the rest is code, files and what the allocator keeps.")
-    return (Fold("What is held after each phase", (Table("held", columns, tuple(found), caption),)),)
+    table = without_empty(Table("held", columns, tuple(found), caption))
+    return (Fold("What is held after each phase", (table,)),)
 
 
 def _counted(memory: Memory) -> tuple[Cell, ...]:

@@ -56,7 +56,7 @@ def _said(each: Served, load: Load) -> Text:
     told = {"MET": f" answers {share} of the queries within {bound}",
             "MISSED": f" answers fewer than {share} of the queries within {bound}"}.get(each.claim.word)
     seen = f"{each.claim.over:,} of {each.claim.seen:,} came later"
-    if each.offered is not None and each.offered > 1 and each.claim.word == "MISSED":
+    if each.behind:
         return (contender(each.contender), f" cannot keep up: sooner or later no query is answered within {bound} "
                 f"({write(load.confidence, 'percent')} confidence; so far {seen}).")
     if told is None:
@@ -87,8 +87,9 @@ def _story(load: Load, batch: int, device: str) -> Text:
 
 
 def _behind(each: Served) -> Text:
-    return (contender(each.contender), f" cannot keep up: in every second {each.offered:.3g} seconds of work come in. "
-            "The queue grows as long as the load lasts, and its latencies say how long that was.")
+    word, by = ("cannot", "") if each.behind else ("may not be able to", ", by the mean of what was seen")
+    return (contender(each.contender), f" {word} keep up: in every second {each.offered:.3g} seconds of work come in"
+            f"{by}. The queue grows as long as the load lasts, and its latencies say how long that was.")
 
 
 def _curves(result: Result, order: Sequence[Served], load: Load) -> Chart:

@@ -39,7 +39,7 @@ from photofinish.reports.reading import (
     unproven,
     without_empty,
 )
-from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves
+from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves, rivals
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import weak_scalings
 from photofinish.stats.verdict import ALPHA, compared
@@ -94,15 +94,20 @@ def _sentence(results: Sequence[Result], found: Sequence[Curve], bound: float | 
     assert point.throughput is not None
     return (*lead, contender(best.contender), " gets furthest: ",
             Span(f"{write(point.throughput.value, 'number')} {unit} a second", "strong"), f" at batch {point.batch}",
-            *_rivals(results, best.contender, point.batch), ".")
+            *_rivals(results, best.contender, point.batch, choices), ".")
 
 
-def _rivals(results: Sequence[Result], best: str, batch: int) -> Text:
-    """Those that it is not shown to be faster than at that batch."""
+def _rivals(results: Sequence[Result], best: str, batch: int, choices: Sequence[tuple[Curve, Point]]) -> Text:
+    """Those that it is not shown to be faster than at that batch, nor to get further than at the best of their own."""
     result = next(each for each in results if each.race.case.batch == batch)
-    rivals = [each.contender for each in ranked(result) if each.contender != best
-              and ((told := between(result, best, each.contender)) is None or told.verdict != "FASTER")]
-    return (", where it is not shown to be faster than ", *listed(list(map(contender, rivals)))) if rivals else ()
+    here = [each.contender for each in ranked(result) if each.contender != best
+            and ((told := between(result, best, each.contender)) is None or told.verdict != "FASTER")]
+    others = [(each.contender, point.batch) for each, point in choices if point.batch != batch]
+    there = [f"{name} at batch {size}" for name, size in rivals(results, (best, batch), others)]
+    text: Text = (", where it is not shown to be faster than ", *listed(list(map(contender, here)))) if here else ()
+    if there:
+        text += (", and" if here else ", but", " is not shown to get further than ", *listed(there))
+    return text
 
 
 def _chosen(curve: Curve, bound: float | None) -> Point | None:
@@ -134,14 +139,17 @@ def _range(knee: Knee, last: int) -> str:
 
 def _failures(results: Sequence[Result]) -> Section:
     """A line each; logs and commands are a click away."""
-    failed = [(each.race.case.batch, failure) for each in results for failure in each.race.failures]
+    found = [(each.race.case.batch, failure) for each in results for failure in each.race.failures]
+    of_all = tuple(dict.fromkeys(block for _, each in found if not each.contender for block in failures.told(each)))
+    failed = [(batch, failure) for batch, failure in found if failure.contender]
     if not failed:
-        return Section("failures", "", ())
+        return Section("failures", "What failed", of_all)
     columns = (Column("Contender", "contender"), Column("Batch", "count"), Column("Failed"), Column("Message"))
     table = Table("failures", columns, tuple((contender(failure.contender), batch, Span(failure.kind, "bad"),
                                               failure.message) for batch, failure in failed))
     blocks = tuple(block for each in results for block in failures.section(each).blocks)
-    return Section("failures", "What failed", (table, Fold("Logs, and the commands that show it again", blocks)))
+    logs = Fold("Logs, and the commands that show it again", blocks)
+    return Section("failures", "What failed", (*of_all, table, logs))
 
 
 def _throughput(results: Sequence[Result], found: Sequence[Curve]) -> Section:
@@ -231,7 +239,8 @@ def _bound(found: Sequence[Curve], bound: float, share: float) -> Table:
                  for each in found for point in each.points if (claim := point.within) is not None)
     return without_empty(Table("bound", columns, rows, f"Whether {write(share, 'percent')} of all steps end within "
                                f"{write(bound, 'duration')}, with 95 % confidence (docs/concepts/latency.md). "
-                               "Where it is undecided and no more steps are needed, launches differ too much."))
+                               "Where it is undecided and no more steps are needed, launches differ too much, or one "
+                               "alone was run, which says nothing of others."))
 
 
 def _knees(found: Sequence[Curve]) -> Section:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from photofinish.render.document import (
     Axis,
@@ -52,7 +53,7 @@ def section(result: Result) -> Section:
         return Section("total-time", "", ())
     turns = [_bounded(result, turn) for turn in overtakings(jobs, job_lines.shorter(result.race))]
     case, many = result.race.case, _many(result)
-    blocks: list[Block] = [Paragraph(_story(jobs, turns, many, _rivals(result, jobs)))] if len(jobs) > 1 else []
+    blocks: list[Block] = [Paragraph(_story(result, jobs, turns))] if len(jobs) > 1 else []
     if case.training is None:
         steps = _round(10 * turns[-1].steps if turns else 1000)
         blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit))
@@ -81,11 +82,11 @@ def lines(result: Result) -> tuple[Job, ...]:
 
 
 def overtakings(jobs: tuple[Job, ...], shorter: Collection[tuple[str, str]]) -> list[Turn]:
-    """Where the lead changes as a first run gets longer.
+    """Where the lead changes as a first run that is past its warm-up gets longer.
 
     `shorter` has (a, b) where a's steps are shown to be shorter than b's; a chance difference never overtakes.
     """
-    leader = _first(jobs)
+    leader = _leader(jobs)
     turns: list[Turn] = []
     while True:
         later = [Turn((job.fixed - leader.fixed) / (leader.step - job.step), leader, job) for job in jobs
@@ -100,15 +101,21 @@ def overtakings(jobs: tuple[Job, ...], shorter: Collection[tuple[str, str]]) -> 
         leader = turn.after
 
 
-def _first(jobs: tuple[Job, ...]) -> Job:
-    """Who finishes the shortest job first, which is one step."""
+def _leader(jobs: tuple[Job, ...]) -> Job:
+    """Whose line is the lowest at its beginning."""
     return min(jobs, key=lambda job: (job.fixed + job.step, job.step))
+
+
+def _first(result: Result, jobs: tuple[Job, ...]) -> Job:
+    """Who finishes the shortest job first, which is one step: it ends before the warm-up that its line has in it."""
+    runs = job_lines.first_run(result.race, 1)
+    return min(jobs, key=lambda job: (fmean(runs[job.name].values()), job.step))
 
 
 def _rivals(result: Result, jobs: tuple[Job, ...]) -> list[str]:
     """Who may finish the shortest job before the one that does by these figures."""
     names = {job.name for job in jobs}
-    return [name for name in job_lines.rivals(result.race, _first(jobs).name) if name in names]
+    return [name for name in job_lines.rivals(result.race, _first(result, jobs).name) if name in names]
 
 
 def _bounded(result: Result, turn: Turn) -> Turn:
@@ -124,14 +131,19 @@ def _many(result: Result) -> str:
     return "steps" if result.race.case.training is None else "epochs"
 
 
-def _story(jobs: tuple[Job, ...], turns: list[Turn], many: str, rivals: Sequence[str]) -> Text:
-    first = contender(_first(jobs).name)
+def _story(result: Result, jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
+    rivals, many = _rivals(result, jobs), _many(result)
+    first, leader = contender(_first(result, jobs).name), contender(_leader(jobs).name)
+    warming = leader != first and leader.text not in rivals  # who is ready first warms up the longest
     if not turns:
         ready: Text = (*_unshown(first, rivals), " shown to be ready first. By these figures it is ", first) if rivals \
             else (first, " is ready first")
-        return (*ready, ", and no other is shown to overtake it however long the job.")
+        ahead: Text = ("; past the warm-up ", leader, " is ahead") if warming else ()
+        return (*ready, *ahead, ", and no other is shown to overtake it however long the job.")
     text: Text = (*_unshown(first, rivals), " shown to finish a short job first.") if rivals else \
         ("In a short job ", first, " finishes first.")
+    if warming:
+        text += (" Past the warm-up it is ", leader, ".")
     for turn in turns:
         bounds: Text = ()
         if turn.low is not None and turn.high is not None:
@@ -185,7 +197,8 @@ def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Block, ...]:
                Column("Ahead with a filled cache"))
     size = result.race.case.batch * result.race.case.units
     each = f" A step takes {size:,.0f} {result.race.case.unit}." if many == "steps" else ""
-    sure = "one launch shows no interval." if len(result.race.launches) < 2 else \
+    launches = max(map(len, job_lines.launch_lines(result.race).values()))
+    sure = "one launch shows no interval." if launches < 2 else \
         "in brackets the 95 % interval over launches, into which a first run's compile time, seen once, goes as it was."
     caption = f"From how many {many} on compiling has paid for itself: {sure}{each}"
     table = Table("break_even", columns, rows, caption)

@@ -1,11 +1,11 @@
 """From what a user asks for to a course: contenders with interpreters, the case, the scratch folder."""
 
 import math
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from photofinish.optimizers import OPTIMIZERS, Optimizer, optimizer_json
 from photofinish.runner import links, machines
 from photofinish.runner.course import BATCHES, Course, Patience, Recorder, too_large
 from photofinish.runner.entry import Entry
+from photofinish.runner.scratch import scratch
 from photofinish.store import Store
 from photofinish.values import (
     REGIMES,
@@ -33,6 +34,7 @@ from photofinish.values import (
     Skip,
     SpellingError,
     Training,
+    unfit,
 )
 from photofinish.weights import Arrays
 
@@ -256,9 +258,15 @@ def check_tasks(tasks: Sequence[str]) -> None:
         raise UsageError("queries under a load have a command of their own", "photofinish serve MODEL --rate 20")
     for each in tasks:
         one_of("task", each, RACES)
-    whole = [each for each in tasks if each in WHOLE]
-    if whole and len(tasks) > 1:
-        raise UsageError(f"task {whole[0]} is a race of its own", f"race twice: once with --task {whole[0]} alone")
+    check_training(tasks)
+
+
+def check_training(tasks: Sequence[str], **figures: Any) -> None:
+    """Raises UsageError for a whole training beside other tasks, and for figures of one (data, epochs, seeds, target)
+    that make no sense or are of no such task."""
+    wrong = unfit(tasks, **figures)
+    if wrong is not None:
+        raise UsageError(*wrong[1:])
 
 
 def training_source(data: str, model: str, shape: tuple[int, ...] | None, classes: int | None) -> Source:
@@ -285,21 +293,20 @@ def training_source(data: str, model: str, shape: tuple[int, ...] | None, classe
         raise UsageError(f"{source.name} has samples of {'x'.join(map(str, source.shape))}", "leave --input out")
     if classes and source.classes and classes < (source.fewest or source.classes):
         raise UsageError(f"{source.name} has {source.classes} classes", "leave --classes out")
-    return source
+    return source if entry.classes is not None else replace(source, classes=None)  # its own head decides
 
 
-def make_training(task: str, data: DataSet, spelled: str, batch: int, epochs: int | None, target: float | None,
-                  tolerance: float) -> Training:
-    """Raises UsageError if the data does not fill a batch, or a figure makes no sense."""
+def make_training(task: str, data: DataSet, graph: Graph, spelled: str, batch: int, epochs: int | None,
+                  target: float | None, tolerance: float) -> Training:
+    """Raises UsageError if the data does not fill a batch, or has more classes than the model has outputs."""
     if len(data.train.labels) < batch:
         raise UsageError(f"{data.name} has {len(data.train.labels)} samples to train on, fewer than a batch of {batch}",
                          "choose a smaller --batch")
-    if target is not None and not 0 < target <= 1:
-        raise UsageError(f"{target} is no accuracy", "write --target 97% or 0.97")
-    if task == "epoch" and epochs == 1:
-        raise UsageError("the first epoch is a phase of its own, and the later ones are compared", "choose --epochs 2")
-    if task == "epoch" and target is not None:
-        raise UsageError("task epoch has no target", "race to an accuracy with --task fit")
+    told_apart = graph.spec(graph.outputs[0]).size("C")
+    highest = max(int(np.max(part.labels, initial=0)) for part in (data.train, data.validation))
+    if highest >= told_apart:
+        raise UsageError(f"{data.name} has a class {highest}, the model tells {told_apart} apart, counted from 0",
+                         f"give the model {highest + 1} outputs, or choose other --data")
     aim = data.target if target is None and task == "fit" else target
     return Training(spelled or data.name, data.digest, len(data.train.labels), len(data.validation.labels),
                     epochs or EPOCHS[task], aim, tolerance, data.source)
@@ -316,9 +323,8 @@ def open_course(store: Store, cases: dict[str, Case], graph: Graph, optimizer: O
                 timeout: float | None = None, weights: Arrays | None = None, room: int | None = None,
                 least: int = 2) -> Iterator[Course]:
     """A course with its scratch folder and watchdog; both are gone afterwards, whatever happens."""
-    folder = Path(tempfile.mkdtemp(prefix="race-", dir=store.folder)).resolve()
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(scratch(store.folder))
         link, most = next(iter(cases.values())).link, max((entry.processes for entry in entries), default=1)
         hosts = stack.enter_context(links.hosts(link, most)) if link else find_hosts(entries, cases, folder)
         course = Course(cases, graph, optimizer, entries, folder, record, seed, patience=Patience.of(timeout),

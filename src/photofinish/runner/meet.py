@@ -5,7 +5,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,9 @@ from photofinish.store import Store
 from photofinish.values import Case, Failure, LargestBatch, Progress, Race, Skip
 from photofinish.weights import Arrays
 
-KILLED = Failure("", "interrupted", "the process that ran it was killed; what had been measured until then is here")
+_MEASURED = "what had been measured until then is here"
+KILLED = Failure("", "interrupted", f"the process that ran it was killed; {_MEASURED}")
+STOPPED = Failure("", "interrupted", f"stopped by hand; {_MEASURED}")
 Listener = Callable[[Progress], None]
 Places = Mapping[str, Path | str] | Sequence[str]
 
@@ -109,6 +111,11 @@ class Meet:
             for race in races.values():
                 course.watchdog.will(self.store.path.resolve(), *self.store.appending(race.id, "failures", KILLED))
             yield course
+
+    def stopped(self, races: Iterable[Race]) -> None:
+        """Writes down that they were stopped by hand: whoever reads them later was not there."""
+        for race in races:
+            self.store.append(race.id, "failures", STOPPED)
 
     def tell_skips(self) -> None:
         """Says who is left out of what."""

@@ -138,6 +138,25 @@ def _gains(logs: Logs, small: int, large: int) -> np.ndarray:
                      for launch in logs[small].keys() & logs[large].keys()])
 
 
+def rivals(results: Sequence[Result], best: tuple[str, int],
+           others: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Of others, each a contender at a batch, those whose throughput is not shown to be below that of the `best`: of
+    whom the 95 % t interval over launches reaches it, and where one launch was run everybody."""
+    races = {each.race.case.batch: each.race for each in results}
+
+    def throughput(name: str, batch: int) -> dict[int, float]:
+        steps = paired.by_launch(paired.log_steps(races[batch]).get(name, {}))
+        return {launch: math.log(batch) - step for launch, step in steps.items()}
+
+    first, found = throughput(*best), []
+    for other in others:
+        own = throughput(*other)
+        less = np.array([first[launch] - own[launch] for launch in first.keys() & own.keys()])
+        if len(less) < 2 or paired.mean_interval(less).low <= 0:
+            found.append(other)
+    return found
+
+
 def knee(logs: Logs) -> Knee | None:
     """None of fewer than two batches. An interval takes two launches."""
     batches = sorted(logs)

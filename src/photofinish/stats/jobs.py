@@ -96,13 +96,11 @@ def _break_even(a: str, b: str, cold: bool, fixed: np.ndarray, step: np.ndarray)
 def rivals(race: Race, first: str) -> tuple[str, ...]:
     """Who is not shown to finish a first run of one step, the shortest job, later than `first`: of whom the 95 % t
     interval of the difference over launches has 0 or less in it, and where one launch was run everybody."""
-    lines = launch_lines(race)
+    runs = first_run(race, 1)
     found = []
-    for name in lines.keys() - {first}:
-        later = [sum(lines[name][launch]) - sum(lines[first][launch])
-                 for launch in lines[name].keys() & lines.get(first, {}).keys()]
-        extra = _cold(race, name) - _cold(race, first)
-        if len(later) < 2 or paired.mean_interval(np.array(later) + extra).low <= 0:
+    for name in runs.keys() - {first}:
+        later = [runs[name][launch] - runs[first][launch] for launch in runs[name].keys() & runs.get(first, {}).keys()]
+        if len(later) < 2 or paired.mean_interval(np.array(later)).low <= 0:
             found.append(name)
     return tuple(sorted(found, key=race.contenders.index))
 

@@ -15,10 +15,10 @@ SHARES = (0.5, 0.9, 0.99, 0.999)  # of queries, whose latency is told
 @dataclass(frozen=True)
 class Served:
     """How one contender answered, in seconds. `busy` is the share of the time in which it worked, `offered` the work
-    that comes in a second: at 1 and above it falls ever further behind. `waiting` is the mean of what queries waited
-    before they were taken up, `expected` what it should be where arrivals are random (None elsewhere, or where it falls
-    behind). `lasting` is the share of queries that would come later than the bound were a load of random arrivals to
-    last (None without either)."""
+    that comes in a second: at 1 and above it falls ever further `behind`, which is whether launches show it. `waiting`
+    is the mean of what queries waited before they were taken up, `expected` what it should be where arrivals are random
+    (None elsewhere, or where it falls behind). `lasting` is the share of queries that would come later than the bound
+    were a load of random arrivals to last (None without either)."""
 
     contender: str
     queries: int
@@ -26,6 +26,7 @@ class Served:
     busy: float
     service: float
     offered: float | None
+    behind: bool
     waiting: float
     expected: float | None
     latencies: dict[float, Estimate]
@@ -56,7 +57,8 @@ def _served(race: Race, name: str) -> Served:
     mean = float(np.mean(service))
     offered = load.rate * mean if load.rate else None
     return Served(name, len(latencies), len(latencies) / wall, float(np.sum(service)) / wall, mean, offered,
-                  float(np.mean(latencies)) - mean, _expected_wait(load.rate, service) if load.rate else None,
+                  falls_behind(works, _of_a_look(load)), float(np.mean(latencies)) - mean,
+                  _expected_wait(load.rate, service) if load.rate else None,
                   {share: tails.quantile(launches, share) for share in SHARES},
                   _claim(launches, works, lasting, load), len(launches), late)
 
@@ -75,13 +77,17 @@ def _claim(launches: tails.Launches, offered: list[float], lasting: tails.Launch
     """
     if load.latency is None:
         return None
-    confidence = 1 - (1 - load.confidence) / load.looks
+    confidence = _of_a_look(load)
     claim = tails.claim(launches, load.latency, load.share, confidence)
     if offered and falls_behind(offered, confidence):
         return replace(claim, word="MISSED")
     if lasting and claim.word == "MET" and not tails.borne_out("MET", lasting, load.latency, load.share, confidence):
         return replace(claim, word="UNDECIDED")
     return claim
+
+
+def _of_a_look(load: Load) -> float:
+    return 1 - (1 - load.confidence) / load.looks
 
 
 def falls_behind(offered: list[float], confidence: float) -> bool:

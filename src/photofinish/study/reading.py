@@ -34,7 +34,7 @@ from photofinish.study.checks import (
     text,
 )
 from photofinish.study.planned import Accuracy, Elsewhere, PlannedRace, Published, Study
-from photofinish.values import REGIMES, WHOLE
+from photofinish.values import REGIMES, WHOLE, unfit
 
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 REGIME = choice("regime", REGIMES)
@@ -46,7 +46,11 @@ AXES = {"models": several(text), "inputs": several(shape_of), "batches": several
         "devices": several(names.device_of), "regimes": several(REGIME), "links": several(link_of), "days": count}
 GROUP = {"name": text, "tasks": several(choice("task", TASKS + WHOLE)), **AXES, **RUN}
 STUDY = {"title": text, "question": text, "source": text, **RUN}
+TRAINING = ("data", "epochs", "seeds", "target")  # what [study] says of these is for the groups of whole trainings
 SEVERAL = {"device": "devices", "regime": "regimes", "link": "links"}  # what is said once, or as a list of several
+SWEPT: dict[str, tuple[str, Any]] = {  # a key of an exception: the list of a group's, and what is usual without one
+    "input": ("inputs", None), "batch": ("batches", None), "device": ("devices", "cpu"),
+    "regime": ("regimes", "matched")}
 EXCEPT: dict[str, Reader] = {"model": text, "input": shape_of, "batch": batch_of, "device": names.device_of,
                              "regime": REGIME, "reason": text}
 PUBLISHED = {"source": text, "a": text, "b": text}
@@ -82,7 +86,9 @@ class Reading:
         for number, table in enumerate(groups):
             where = ("races", number)
             group = self._table(table, where)
-            merged = {**common, **self._values(group, where, GROUP, ("except", "published"))}
+            own = self._values(group, where, GROUP, ("except", "published"))
+            whole = set(own.get("tasks", ())) & set(WHOLE)
+            merged = {**{key: value for key, value in common.items() if whole or key not in TRAINING}, **own}
             merged["name"] = self._name(group, where, f"races {number + 1}", ("", *scales), taken)
             if "published" in group:
                 printed = self._table(group["published"], (*where, "published"))
@@ -170,6 +176,7 @@ class Reading:
         if not isinstance(exceptions, list):
             raise Malformed(self.source, where, "except", "should be a list", MORE)
         exceptions = [self.source.table(each, (*where, "except"), EXCEPT) for each in exceptions]
+        self._check_training(places, merged)
         self._check(group, where, merged, [name for _, table in places for name in table.get("models", ())], exceptions)
         fixed = {each.name: merged[each.name] for each in fields(PlannedRace) if each.name in merged}
         axes = (merged["models"], merged.get("inputs", (None,)), merged.get("batches", (None,)),
@@ -190,6 +197,14 @@ class Reading:
                               skip=told or _cannot(names.located(model, self.folder), shape, merged.get("classes"),
                                                    device))
 
+    def _check_training(self, places: list[tuple[Where, dict[str, Any]]], merged: dict[str, Any]) -> None:
+        """Raises Malformed, in the table that says it, for what does not go with the group's tasks."""
+        wrong = unfit(merged.get("tasks", ("train",)), **{key: merged[key] for key in TRAINING if key in merged})
+        if wrong is not None:
+            key, message, hint = wrong
+            place = next((place for place, table in reversed(places) if key in table), places[0][0])
+            raise Malformed(self.source, place, key, message, hint)
+
     def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
                exceptions: list[dict[str, Any]]) -> None:
         """Raises Malformed where parts of the group do not fit together; `known` are its models, at whatever scale."""
@@ -203,12 +218,34 @@ class Reading:
         of_group = choice("model of this group", known)
         for each in exceptions:
             self.source.told(where, "except", of_group, each.get("model", known[0]))
+            for key in SWEPT.keys() & each.keys():
+                known_of = self._swept([(where, group), *self._scales(group, where)], key)
+                if each[key] not in known_of:
+                    raise Malformed(self.source, where, "except", f"no race of this group has {key} "
+                                    f"{_spelled(each[key])}", f"choose from: {', '.join(map(_spelled, known_of))}")
         published = group.get("published", {})
         for name in published.get("ratios", {}):
             self.source.told((*where, "published", "ratios"), name, of_group, name)
         racing = list(dict.fromkeys(title for _, given in said for title in names.titles(given)))
         for key in {"a", "b"} & published.keys():
             self.source.value(published, (*where, "published"), key, choice("contender of this group", racing))
+
+
+    def _swept(self, places: list[tuple[Where, dict[str, Any]]], key: str) -> list[Any]:
+        """What a group's races have there, at whatever scale."""
+        axis, usual = SWEPT[key]
+        head = self.tables["study"]
+        tables = [(("study",), head), *self._scales(head, ("study",)), *places]
+        lists = [self.source.value(table, place, axis, GROUP[axis]) for place, table in tables if axis in table]
+        single = [self.source.value(table, place, key, GROUP[key]) for place, table in tables if key in table]
+        return list(dict.fromkeys([*itertools.chain.from_iterable(lists), *single])) or [usual]
+
+
+def _spelled(value: Any) -> str:
+    """As a study file has it, of a list that is not given the model's own."""
+    if value is None:
+        return "the model's own, by leaving it out"
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _names(table: Any) -> list[str]:

@@ -40,7 +40,7 @@ class Look:
 @dataclass(frozen=True)
 class Search:
     """What is known of versions in order: the race of the two `ends`, the `looks` at others, and the race of the two
-    that the change lies between (`closing`), which had no part in choosing them."""
+    that the change lies between (`closing`), which had no part in choosing them: that of the ends if it is these."""
 
     versions: tuple[Dated, ...]
     ends: Result | None = None

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from photofinish import api
-from photofinish.environments import Choice
+from photofinish.environments import TASKS, Choice
 from photofinish.errors import UsageError
 from photofinish.reports import provenance
-from photofinish.runner.arrange import find_entries
+from photofinish.runner.arrange import find_entries, make_case, one_of
+from photofinish.runner.largest import fixed_batch
 from photofinish.stats import bisection
 from photofinish.study import PlannedRace
 from photofinish.timeline import NOT_COMPARABLE, UNDECIDED, History, Look, Search
@@ -35,6 +36,14 @@ class Races:
     warn: Callable[[str], None] = lambda text: None
     warned: set[str] = field(default_factory=set)
 
+    def check(self) -> None:
+        """Raises UsageError or ModelError for a race that cannot be, before an environment is made for anybody."""
+        asked = self.asked
+        for each in asked.tasks:
+            one_of("task", each, TASKS)
+        make_case(asked.located, fixed_batch(asked.batch, None, asked.device), asked.shape, asked.classes,
+                  asked.optimizer, asked.regime, asked.device, asked.threads)
+
     def available(self, contenders: Sequence[str]) -> tuple[tuple[str, ...], tuple[Skip, ...]]:
         """Those that can race, in environments made now if need be, and why the others cannot. Raises UsageError if
         none can."""
@@ -58,7 +67,7 @@ class Races:
                 return known.results
         own, of_any = planned.key, whatever.key  # as the model is now: it may be edited meanwhile
         session = study.race(planned, store=self.store, listener=self.listener, environments=self.environments,
-                                 make_environments=self.make_environments, command=self.command)
+                             make_environments=self.make_environments, command=self.command)
         kept.settle(own, session)
         found = tuple(api.load(session, self.store))
         if enough(found):
@@ -81,6 +90,7 @@ class Races:
 
 def history(versions: Sequence[Dated], races: Races) -> History:
     """Raises UsageError, and Interrupted with the results so far."""
+    races.check()
     if len(versions) < 2:
         named = "only " + versions[0].contender if versions else "no version"
         raise UsageError(f"a history needs two versions, and {named} can run without an environment being made", HOW)
@@ -95,6 +105,7 @@ def history(versions: Sequence[Dated], races: Races) -> History:
 def search(versions: Sequence[Dated], races: Races) -> Iterator[Search]:
     """What is known after each race, the last of them everything. What the store has is not raced again: interrupted,
     it goes on where it was. Raises UsageError and Interrupted."""
+    races.check()
     found = Search(tuple(versions))
     good, bad = versions[0].contender, versions[-1].contender
     _, skipped = races.available([good, bad])
@@ -109,7 +120,10 @@ def search(versions: Sequence[Dated], races: Races) -> Iterator[Search]:
         races.tell(f"between {low.version} and {high.version}: {versions[number].contender}")
         found = replace(found, looks=(*found.looks, _look(number, len(found.looks), versions, races)))
         yield found
-    yield replace(found, closing=races.results([each.contender for each in found.bracket], _decided)[0])
+    if found.bracket == (versions[0], versions[-1]):  # nothing lies between, or no look told
+        yield replace(found, closing=found.ends)
+    else:
+        yield replace(found, closing=races.results([each.contender for each in found.bracket], _decided)[0])
 
 
 def _look(number: int, before: int, versions: Sequence[Dated], races: Races) -> Look:

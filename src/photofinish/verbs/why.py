@@ -82,6 +82,7 @@ def why(model: str, contenders: Sequence[str] = (), task: str = "train", *, batc
         try:
             session.run(Rehearsal(course, Notary(course, meet.store, recertify) if certify else None).run)
         except KeyboardInterrupt:
+            meet.stopped(races.values())
             raise Stopped(_explained(Outcome(session.results()))) from None
         return _explained(Outcome(session.results()))
 
