@@ -167,6 +167,29 @@ def test_the_first_framework_that_numpy_bears_out_is_the_reference(
     assert ran[-1] == (who, "free_runs", "reference")  # whoever computed the others of that proof
 
 
+def test_where_a_framework_has_too_little_memory_numpy_is_not_asked_for_hours(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = course("bert_base", 2)
+    of.folder, of.weights, of.entries, of.listener = tmp_path, None, [], lambda progress: None
+    found = Reference(of, None, (1, 1))
+    asked = []
+
+    def run(entry: Witness, folder: Path, label: str, command: str = "prove", parts: int = 1, **options: bool) -> None:
+        asked.append((entry.contender.framework, command))
+        if command == "prove":
+            raise WorkerFailed("out of memory", "was killed by SIGKILL")
+
+    monkeypatch.setattr(found, "_run", run)
+    monkeypatch.setattr(found, "stand_ins", [Witness(each, found.numpy.home) for each in (TENSORFLOW, TORCH)])
+    monkeypatch.setattr(found, "_certified", lambda entry: True)
+    monkeypatch.setattr(reference, "disagreement", lambda folder, label: (0.0, ""))
+    for _ in range(2):
+        with pytest.raises(WorkerFailed, match="torch in float64 was killed") as refused:
+            found.folder(0)
+        assert refused.value.kind == "out of memory" and "not of this contender" in refused.value.message
+    assert [each for each in asked if each[1] == "prove"] == [("tensorflow", "prove"), ("torch", "prove")]
+
+
 def test_in_a_race_on_a_gpu_pytorch_is_asked_there_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it fails (too little memory, say) the processor computes as in any race."""
     home = numpy().home

@@ -165,7 +165,9 @@ class Reference:
                              "free some disk space, or choose another place with --store FOLDER")
 
     def _compute(self, folder: Path, parts: int) -> None:
-        """The reference's part of the proof, by the first stand-in that is believed. Raises WorkerFailed."""
+        """The reference's part of the proof, by the first stand-in that is believed; where one had too little of this
+        machine's memory none is left to NumPy, which takes as much, for hours. Raises WorkerFailed."""
+        full = None
         while self.stand_ins:
             fast = self.stand_ins[0]
             try:
@@ -181,8 +183,13 @@ class Reference:
                         self.by[folder] = fast
                         return
             except WorkerFailed as error:
-                self._say(f"{fast.title} is no reference here ({error.message})")
+                short = error.kind == "out of memory"
+                self._say(f"{fast.title} is no reference here ({f'{error.kind}: ' if short else ''}{error.message})")
+                if short and fast.device == CPU:
+                    full = WorkerFailed(error.kind, f"{fast.title} in float64 {error.message}", error.log)
             del self.stand_ins[0]
+        if full is not None:
+            raise full
         self._say("computing the float64 reference")
         self._run(self.numpy, folder, REFERENCE, parts=parts, forward_only=self.forward_only)
         self.by[folder] = self.numpy
