@@ -266,7 +266,8 @@ def test_the_only_model_of_a_file_need_not_be_named_and_what_it_imports_is_none(
      r"net.py:model with input 3x224x224: linear1 \(Linear\): .*flatten first"),
     (HEAD + "def model(image):\n    x = relu(image)\n    return x.chanels\n", "model",
      "net.py line 4, return x.chanels: AttributeError: .*chanels"),
-    (HEAD + "def model(image, other):\n    return image\n", "model", "net.py: TypeError: .*'other'"),
+    (HEAD + "def model(image, other):\n    return image\n", "model",
+     r"net.py: model\(image, other\) is called with image: missing .*'other'"),
     (HEAD + "def model(image):\n    relu(image)\n", "model", "must return a tensor"),
     (HEAD + "def model(image):\n    return relu(image)\n", "model", "SoftmaxCrossEntropy of relu1: needs logits"),
 ])
