@@ -188,7 +188,7 @@ def refused(run: Any, *said: str) -> None:
     (["advise", "digits_cnn", "--goal", "memory", "--per-hour", "3"], ["--per-hour does nothing here", "no time"]),
     (["advise", "digits_cnn", "--goal", "memory", "--share", "90%"], ["--share does nothing here", "--latency"]),
     (["sweep", "digits_cnn", "-c", FAKES, "--share", "99%"], ["--share does nothing here", "--latency"]),
-    (["race", "digits_cnn", "-c", FAKES, "--task", "epoch", "--target", "90%"], ["no target", "task fit"]),
+    (["race", "digits_cnn", "-c", FAKES, "--task", "epoch", "--target", "90%"], ["no target", "--task fit"]),
     (["race", "digits_cnn", "-c", FAKES, "--batch", "9" * 5000], ["is not a batch"]),
     (["largest-batch", "digits_cnn", "--memory-limit", "9" * 400 + "GiB"], ["is not a size", "8GiB"]),
     (["history", "digits_cn", "--framework", "torch", "--versions", "1.0.0,2.13.0"], ["did you mean digits_cnn?"]),

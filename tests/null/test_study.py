@@ -355,7 +355,7 @@ NAMES = [  # written, instead, the line on which it is told, and what is told
     ("{ batch = 32,", "{ batch = 77,", "except = ", "no race of this group has batch 77.*8, 16, 32"),
     ('model = "digits_cnn", reason', 'input = "1x8x8", reason', "except = [{ input",
      "no race .* input 1x8x8.*model's own"),
-    ('device = "cpu"', 'data = "digits"', "data = ", "those of whole trainings.*task fit or epoch"),
+    ('device = "cpu"', 'data = "digits"', "data = ", "those of whole trainings.*fit"),
     ('tasks = ["infer"]', 'tasks = ["infer", "fit"]', "tasks = ", "task fit is a race of its own"),
     ('tasks = ["infer"]', 'tasks = ["epoch"]\nepochs = 1', "epochs = ", "first epoch is a phase of its own"),
     ('tasks = ["infer"]', 'tasks = ["epoch"]\ntarget = 0.9', "target = ", "task epoch has no target"),

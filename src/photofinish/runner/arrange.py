@@ -34,7 +34,7 @@ from photofinish.values import (
     Skip,
     SpellingError,
     Training,
-    unfit,
+    misfit,
 )
 from photofinish.weights import Arrays
 
@@ -264,9 +264,9 @@ def check_tasks(tasks: Sequence[str]) -> None:
 def check_training(tasks: Sequence[str], **figures: Any) -> None:
     """Raises UsageError for a whole training beside other tasks, and for figures of one (data, epochs, seeds, target)
     that make no sense or are of no such task."""
-    wrong = unfit(tasks, **figures)
+    wrong = misfit(tasks, **figures)
     if wrong is not None:
-        raise UsageError(*wrong[1:])
+        raise UsageError(wrong.message, "write --{} {}".format(*wrong.cure))
 
 
 def training_source(data: str, model: str, shape: tuple[int, ...] | None, classes: int | None) -> Source:

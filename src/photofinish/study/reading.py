@@ -34,7 +34,7 @@ from photofinish.study.checks import (
     text,
 )
 from photofinish.study.planned import Accuracy, Elsewhere, PlannedRace, Published, Study
-from photofinish.values import REGIMES, WHOLE, unfit
+from photofinish.values import REGIMES, WHOLE, misfit
 
 # What may stand in each table of a file, and how it is read. A key of RUN may stand in [study], too, for all groups.
 REGIME = choice("regime", REGIMES)
@@ -199,11 +199,13 @@ class Reading:
 
     def _check_training(self, places: list[tuple[Where, dict[str, Any]]], merged: dict[str, Any]) -> None:
         """Raises Malformed, in the table that says it, for what does not go with the group's tasks."""
-        wrong = unfit(merged.get("tasks", ("train",)), **{key: merged[key] for key in TRAINING if key in merged})
+        wrong = misfit(merged.get("tasks", ("train",)), **{key: merged[key] for key in TRAINING if key in merged})
         if wrong is not None:
-            key, message, hint = wrong
+            cure, value = wrong.cure
+            hint = f'write tasks = ["{value}"]' if cure == "task" else f"write {cure} = {value}"
+            key = "tasks" if wrong.key == "task" else wrong.key
             place = next((place for place, table in reversed(places) if key in table), places[0][0])
-            raise Malformed(self.source, place, key, message, hint)
+            raise Malformed(self.source, place, key, wrong.message, hint)
 
     def _check(self, group: dict[str, Any], where: Where, merged: dict[str, Any], known: list[str],
                exceptions: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """The values that rooms pass to each other: frozen, complete, JSON in and out. Times are in seconds,
 memory in bytes; nothing here is computed from anything else here."""
 
-from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training, unfit
+from photofinish.values.case import REGIMES, SERVE, WHOLE, Case, Load, Training, misfit
 from photofinish.values.contender import MODE, Contender, SpellingError
 from photofinish.values.json import from_json, to_json
 from photofinish.values.largest import MAX, LargestBatch, Trial
@@ -43,5 +43,5 @@ __all__ = [
     "Consumption", "Contender", "Energy", "Epoch", "Estimate", "Event", "Failure", "Finding", "LargestBatch", "Launch",
     "Link", "Load", "Memory", "Metering", "Observation", "Part", "Phase", "Profile", "ProfiledStep", "Progress", "Race",
     "Resize", "Result", "SameGuesses", "Scaling", "Skip", "SpellingError", "Standing", "Straggler", "TimeSplit",
-    "Trace", "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "to_json", "unfit", "unnamed",
+    "Trace", "TracedStep", "Training", "Trial", "Verdict", "WarmUp", "from_json", "misfit", "to_json", "unnamed",
 ]

@@ -1,7 +1,7 @@
 """What is computed in a race."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from photofinish.values.link import Link
 
@@ -10,22 +10,27 @@ WHOLE = ("epoch", "fit")  # tasks that are no step: who trains and infers has th
 REGIMES = ("matched", "out-of-the-box")  # same numerics, threads and allocation; each framework's own defaults
 
 
-def unfit(tasks: Sequence[str], data: str = "", epochs: Optional[int] = None, seeds: Optional[int] = None,
-          target: Optional[float] = None) -> Optional[Tuple[str, str, str]]:
-    """Which key of a race does not go with those tasks, why, and what to do instead; None if all do."""
+# Which key of a race does not go with the others, why, and what would: a key and its value.
+Misfit = NamedTuple("Misfit", [("key", str), ("message", str), ("cure", Tuple[str, str])])
+
+
+def misfit(tasks: Sequence[str], data: str = "", epochs: Optional[int] = None, seeds: Optional[int] = None,
+           target: Optional[float] = None) -> Optional[Misfit]:
+    """What does not go together among tasks and figures of whole trainings; None if all does."""
     whole = [each for each in tasks if each in WHOLE]
     figures = (("data", data), ("epochs", epochs), ("seeds", seeds), ("target", target))
     astray = [key for key, value in figures if value]
     if whole and len(tasks) > 1:
-        return "tasks", "task {} is a race of its own".format(whole[0]), "race it by itself"
+        return Misfit("task", "task {} is a race of its own: one alone".format(whole[0]), ("task", whole[0]))
     if astray and not whole:
-        return astray[0], "data, epochs, target and seeds are those of whole trainings", "race task fit or epoch"
+        return Misfit(astray[0], "data, epochs, target and seeds are those of whole trainings", ("task", "fit"))
     if target is not None and not 0 < target <= 1:
-        return "target", "{} is no accuracy".format(target), "say 97%, or 0.97"
+        return Misfit("target", "{} is no accuracy".format(target), ("target", "0.97"))
     if "epoch" in whole and epochs == 1:
-        return "epochs", "the first epoch is a phase of its own, and the later ones are compared", "take 2 or more"
+        return Misfit("epochs", "the first epoch is a phase of its own, and the later ones are compared",
+                      ("epochs", "2"))
     if "epoch" in whole and target is not None:
-        return "target", "task epoch has no target", "race to an accuracy with task fit"
+        return Misfit("target", "task epoch has no target", ("task", "fit"))
     return None
 
 
