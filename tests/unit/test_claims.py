@@ -96,7 +96,7 @@ def test_a_pair_that_the_race_itself_does_not_judge_decides_nothing() -> None:
     one = settled(1.3)
     (result,) = one.results
     failed = replace(result, verdicts=tuple(replace(each, verdict="NOT COMPARABLE") for each in result.verdicts))
-    assert judge(claim("faster"), [replace(one, results=(failed,))]).word == "NOT YET RUN"
+    assert judge(claim("faster"), [replace(one, results=(failed,))]).word == "NOT TESTABLE HERE"
 
 
 @pytest.mark.parametrize("asked", [claim("over-days", days=3), claim("less-memory"),
@@ -109,7 +109,8 @@ def test_who_failed_in_a_race_speaks_for_no_claim_by_what_was_measured_before(as
     assert judge(asked, fields).word != "NOT YET RUN"
     crash = (Failure(PAIR[1], "crash", "", 6, "block:train"),)
     failed = [replace(each, results=(judged(replace(each.results[0].race, failures=crash)),)) for each in fields]
-    assert judge(asked, failed).word == "NOT YET RUN"
+    told = judge(asked, failed)
+    assert told.word == "NOT TESTABLE HERE" and ("failed: crash" in told.why or asked.test == "with-batch")
 
 
 def test_races_that_were_looked_at_before_their_end_have_less_left_to_judge_by() -> None:
@@ -172,7 +173,10 @@ def test_only_the_races_it_speaks_of_count() -> None:
 def test_a_race_that_is_not_comparable_decides_nothing() -> None:
     refused = settled(1.3)
     barred = replace(refused, results=tuple(replace(each, comparable=False) for each in refused.results))
-    assert judge(claim("faster"), [barred]).word == "NOT YET RUN"
+    told = judge(claim("faster"), [barred])
+    assert (told.word, told.why) == ("NOT TESTABLE HERE", "the contenders are not proven to compute the same")
+    more = Settled(replace(refused.planned, model="vgg16"))
+    assert judge(claim("faster"), [barred, more]).word == "NOT YET RUN"
 
 
 def test_what_no_machine_here_can_run_is_not_testable() -> None:
@@ -216,7 +220,7 @@ def test_the_time_of_a_sample_over_batches(power: float, word: str) -> None:
     races = of_batches(power)
     found = judge(claim("with-batch", contenders=list(PAIR)), races)
     assert found.word == word, found.why
-    assert judge(claim("with-batch", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
+    assert judge(claim("with-batch", contenders=list(PAIR)), races[:2]).word == "NOT TESTABLE HERE"
 
 
 @pytest.mark.parametrize(("contenders", "word"), [(PAIR[:1], "CONFIRMED"), (PAIR, "UNDECIDED")])
@@ -286,7 +290,7 @@ def test_what_a_batch_that_lies_ready_leaves_out(times: float, word: str) -> Non
     found = judge(asked, through_pipeline(times))
     assert found.word == word, found.why
     assert [found.why.index(name) for name in PAIR] == sorted(found.why.index(name) for name in PAIR)  # as it is asked
-    assert judge(asked, through_pipeline(times)[:1]).word == "NOT YET RUN"
+    assert judge(asked, through_pipeline(times)[:1]).word == "NOT TESTABLE HERE"
 
 
 def test_a_pass_whose_launches_scatter_more_than_loading_takes_shows_nothing() -> None:
@@ -320,7 +324,7 @@ def test_a_pass_with_a_short_batch_is_not_compared() -> None:
     (result,) = pipeline.results
     of = replace(result.race.case, training=Training("patterns", "digest", 30, 0, 3))
     short = replace(pipeline, results=(replace(result, race=replace(result.race, case=of)),))
-    assert judge(claim("loading", contenders=list(PAIR)), [ready, short]).word == "NOT YET RUN"
+    assert judge(claim("loading", contenders=list(PAIR)), [ready, short]).word == "NOT TESTABLE HERE"
 
 
 def test_every_part_of_a_claim_counts() -> None:
@@ -328,7 +332,7 @@ def test_every_part_of_a_claim_counts() -> None:
     parts = claim("all", parts=["faster", "near-linear"], contender="torch:eager+ddp[2]")
     assert judge(parts, []).word == "NOT YET RUN"
     known = judge(parts, [settled(1.3)])
-    assert known.word == "UNDECIDED" and "near-linear: NOT YET RUN" in known.why
+    assert known.word == "UNDECIDED" and "near-linear: NOT TESTABLE HERE" in known.why
     mixed = judge(claim("all", parts=["faster", "sometimes"]), [settled(1.3), settled(0.8, "vgg16")])
     assert mixed.word == "MIXED" and any(each.startswith("faster: ") for each in mixed.speaking_against)
     assert judge(claim("all", parts=["faster", "sometimes"]), [settled(1.3)]).word == "CONFIRMED"

@@ -90,7 +90,7 @@ def test_operations_tell_the_time_or_do_not(apart: float, word: str) -> None:
         races.append(Settled(PlannedRace("networks", model, ("infer",), PAIR), (result,)))
     found = judge(claim("operations", contenders=list(PAIR)), races)
     assert found.word == word, found.why
-    assert judge(claim("operations", contenders=list(PAIR)), races[:2]).word == "NOT YET RUN"
+    assert judge(claim("operations", contenders=list(PAIR)), races[:2]).word == "NOT TESTABLE HERE"
 
 
 @pytest.mark.parametrize(("more", "word"), [(1.0, "CONFIRMED"), (1.2, "REFUTED"), (None, "NOT TESTABLE HERE")])
@@ -221,7 +221,7 @@ def test_accuracy_over_time_is_a_hyperbola_or_not(curved: bool, word: str) -> No
     asked = claim("hyperbola", study="canziani-2016", contenders=list(PAIR))
     found = judge(asked, races)
     assert found.word == word, found.why
-    assert judge(asked, races[:2]).word == "NOT YET RUN"
+    assert judge(asked, races[:2]).word == "NOT TESTABLE HERE"
     sides = found.speaking_for + found.speaking_against
     assert [each for each in found.why.split("; ") if not each.endswith(" (undecided)")] == list(sides)
 

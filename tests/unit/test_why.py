@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -15,11 +16,14 @@ from photofinish.explain.anatomy import Anatomy, anatomy
 from photofinish.explain.roofline import PRODUCT, STREAM, STREAMED, moved, with_probes
 from photofinish.graph import Tensor, record
 from photofinish.layers import Spec
+from photofinish.optimizers import OPTIMIZERS, optimizer_json
 from photofinish.render import markdown
 from photofinish.render.document import Code, blocks_of
 from photofinish.render.quantities import plain
 from photofinish.reports import causes as caused
 from photofinish.reports import why as report
+from photofinish.reports.json import schema
+from photofinish.runner import again
 from photofinish.stats import judge
 from photofinish.stats.student import confidence
 from photofinish.values import (
@@ -34,6 +38,7 @@ from photofinish.values import (
     Profile,
     ProfiledStep,
     Race,
+    Skip,
     Training,
 )
 from photofinish.values.profile import COPIES, DISPATCH, IDLE, KERNELS, PLACES
@@ -124,13 +129,40 @@ def test_the_sentence_sums_up_what_it_does_not_name(slow: int, said: str) -> Non
 def test_what_would_prove_a_cause_is_asked_of_the_same_case(device: str, commands: list[str]) -> None:
     """The allocator of the processor is none of a GPU's causes."""
     race = raced(np.random.default_rng(2), {"relu1": 0.0015})
-    case = replace(race.case, classes=10, device=device, regime="out-of-the-box", optimizer={"kind": "adam"})
+    case = replace(race.case, classes=7, device=device, regime="out-of-the-box", optimizer={"kind": "adam"})
     told = [each.text for each in blocks_of(report.document(explain(judge(replace(race, case=case)))), Code)
             if isinstance(each, Code)]
     assert [command.split()[1] for command in told] == commands
     there = "" if device == "cpu" else f"--device {device} "
     for command in told:
-        assert f"--classes 10 {there}--regime out-of-the-box --optimizer adam -c a,b" in command
+        assert f"--classes 7 {there}--threads 1 --regime out-of-the-box --optimizer adam -c a,b" in command
+    assert device != "cpu" or told[0].endswith("--factor allocator=default,keep")  # as it stands first
+
+
+def test_an_optimizer_that_is_the_model_s_own_is_not_named_again() -> None:
+    """Named, it would have the usual rate."""
+    for model in ("lstm_lm_small", "vit_b16"):
+        own = models.find(model)
+        case = Case(model, "digest", "train", 8, own.inputs[0][1].shape, own.classes, "float32", "cpu", "matched", 1,
+                    optimizer_json(own.optimizer))
+        assert "--optimizer" not in again.same(case)
+        usual = optimizer_json(OPTIMIZERS[case.optimizer["kind"]]())
+        assert again.same(replace(case, optimizer=usual))[-2:] == ["--optimizer", case.optimizer["kind"]]
+    gone = replace(case, model="./nowhere.py:net", classes=3)
+    assert again.same(gone)[-2:] == ["--optimizer", case.optimizer["kind"]] and "--classes" in again.same(gone)
+
+
+def test_a_layer_that_was_not_timed_is_no_work_outside_of_layers() -> None:
+    assert report.rest_is(Estimate(2, 1, 3), ("relu1",)) == "work outside of the layers that were timed"
+
+
+def test_who_was_left_out_is_told() -> None:
+    race = raced(np.random.default_rng(2), {"relu1": 0.0015})
+    explanation = explain(judge(replace(race, skipped=(Skip("jax:jit", "it is not installed"),))))
+    assert "was left out: it is not installed" in markdown.render([report.document(explanation)])
+    said = report.as_json(explanation)
+    jsonschema.validate(said, schema("why"))
+    assert said["skipped"][0]["contender"] == "jax:jit"
 
 
 def test_settings_divide_the_gap_and_leave_what_is_none() -> None:

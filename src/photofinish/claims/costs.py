@@ -190,8 +190,7 @@ def _macs(result: Result) -> float:
 
 
 def _too_few(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    return not_run(claim, races) if not comparable(races) else Judgement(
-        claim, "NOT YET RUN", f"a line takes {lines.FEWEST} networks")
+    return not_run(claim, races, f"a line takes {lines.FEWEST} networks" if comparable(races) else "")
 
 
 TESTS: dict[str, Test] = {

@@ -1,6 +1,5 @@
 """What of a study's races speaks to a claim."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -61,8 +60,24 @@ def by_word(found: Sequence[tuple[np.ndarray, str]], margin: float, alpha: float
             for word in ("FASTER", "SLOWER", "EQUIVALENT", "UNDECIDED")}
 
 
-def not_run(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    reasons = Counter(each.reason for each in races)
-    if races and not reasons[""]:
-        return Judgement(claim, "NOT TESTABLE HERE", "; ".join(reasons))
-    return Judgement(claim, "NOT YET RUN", claim.command)
+def not_run(claim: Claim, races: Sequence[Settled], lacking: str = "") -> Judgement:
+    """Of races that tell nothing of it: they are still to be run, or cannot be, or do not tell by what they came to;
+    `lacking` says what of them its test takes."""
+    if not races or any(each.pending for each in races):
+        return Judgement(claim, "NOT YET RUN", lacking or claim.command)
+    if lacking:
+        return Judgement(claim, "NOT TESTABLE HERE", lacking)
+    reasons = [each.reason for each in races] + [reason for each in races for result in each.results
+                                                 for reason in _silent(result)]
+    return Judgement(claim, "NOT TESTABLE HERE", "; ".join(dict.fromkeys(filter(None, reasons))))
+
+
+def _silent(result: Result) -> list[str]:
+    """Why a race that was run compares nobody who is asked for."""
+    race = result.race
+    out = [f"{each.contender}: {each.reason}" for each in race.skipped]
+    out += [f"{each.contender} failed: {each.kind}" for each in race.failures if each.contender]
+    if not out and not result.comparable:
+        out.append("the contenders are not proven to compute the same")
+    return out or ["one launch is not enough" if len(race.launches) < 2 else
+                   "its races do not compare those it speaks of"]

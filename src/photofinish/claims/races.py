@@ -41,7 +41,8 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
     found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
-    word = "CONFIRMED" if found["FASTER"] else "UNDECIDED" if found["UNDECIDED"] else "REFUTED"
+    open_still = bool(found["UNDECIDED"]) or any(each.pending for each in races)
+    word = "CONFIRMED" if found["FASTER"] else "UNDECIDED" if open_still else "REFUTED"
     return Judgement(claim, word, f"{claim.asks['a']} is faster in {len(found['FASTER'])} races", found["FASTER"],
                      found["SLOWER"])
 
@@ -56,7 +57,7 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     groups = [values for values, _ in samples(claim, races)]
     test = interaction(groups)
     if test is None:
-        return Judgement(claim, "NOT YET RUN", "one race does not say whether others are alike")
+        return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
     told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
@@ -108,8 +109,8 @@ def _with_batch(claim: Claim, races: Sequence[Settled]) -> Judgement:
     trends = {name: batches.trend(_by_batch(name, races)) for name in contenders}
     found = {name: trend for name, trend in trends.items() if trend is not None}
     if not found:
-        return not_run(claim, races) if not any(each.results for each in races) else Judgement(
-            claim, "NOT YET RUN", "a trend takes two networks at three batches each")
+        some = any(each.results for each in races)
+        return not_run(claim, races, "a trend takes two networks at three batches each" if some else "")
     falls = tuple(name for name, trend in found.items() if trend.chance < ALPHA / len(contenders))
     rises = tuple(name for name, trend in found.items() if trend.doubling.high < 1)
     told = "; ".join(f"{name}: twice the batch has {trend.doubling.value:.2f} times the throughput, Page's p = "

@@ -142,7 +142,7 @@ def find(contenders: Sequence[Contender], experiments: Sequence[Experiment], res
     gap = reading.gap(contenders, experiments) if len(contenders) > 1 else None
     cause = reading.of_gap(gap, experiments) if gap is not None else reading.largest(experiments[0], found)
     return Findings(tuple(contenders), tuple(experiments), tuple(results), len(logs), found, gap, cause, {},
-                    recommended=tuple(reading.recommended(experiments, found)))
+                    recommended=tuple(reading.recommended(contenders, experiments, found)))
 
 
 def cells_of(contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> list[Cell]:
@@ -180,18 +180,23 @@ class _Reading:
         return tuple(Effect(each.base.name, tuple(tuple(each.factors[i].name for i in group) for group in term.alike),
                             ratio) for (each, term), ratio in zip(named, ratios))
 
-    def recommended(self, experiments: Sequence[Experiment], found: Sequence[Effect]) -> Iterator[Recommended]:
-        for of in experiments:
-            faster = {each.alike[0] for each in found if each.contender == of.base.name and each.ratio.level
-                      and each.ratio.high < 1 and len(each.alike) == 1}
-            which = {i for i, each in enumerate(of.factors) if (each.name,) in faster and each.name != BATCH}
+    def recommended(self, contenders: Sequence[Contender], experiments: Sequence[Experiment],
+                    found: Sequence[Effect]) -> Iterator[Recommended]:
+        """Of each contender that has something to gain; several may stand in one experiment."""
+        for contender in contenders:
+            of = next(each for each in experiments if _reaches(each, contender))
+            start = _row_of(of, contender)
+            effect = {each.alike[0]: each for each in found if each.contender == of.base.name and each.shown
+                      and len(each.alike) == 1}
+            which = {i for i, (each, sign) in enumerate(zip(of.factors, start)) if each.name != BATCH
+                     and (each.name,) in effect and (effect[each.name,].ratio.value > 1) == (sign > 0)}
             if which:
-                end = _moved(of.row(), which)
-                gain = self._expected(of, of.row()) - self._expected(of, end)
+                end = _moved(start, which)
+                gain = self._expected(of, start) - self._expected(of, end)
                 (predicted,) = effects.estimates(self.logs, [gain], len(found))
                 if _gain(predicted):  # an effect is a mean over the other settings: beside those here it may be a loss
-                    moved = tuple(of.factors[i] for i in sorted(which))
-                    yield Recommended(of.base, of.contender(end), moved, predicted)
+                    moved = tuple(_level(of.factors[i], start[i]) for i in sorted(which))
+                    yield Recommended(contender, of.contender(end), moved, predicted)
 
     def gap(self, contenders: Sequence[Contender], experiments: Sequence[Experiment]) -> Gap:
         batch = experiments[0].batch

@@ -46,7 +46,8 @@ NAMED, NONE, NOTHING = "CAUSE NAMED", "NO CAUSE NAMED", "NOT COMPARABLE"
 def document(found: Findings, brief: bool = False) -> Document:
     """The paragraph, then what it rests on; if `brief` without the combinations, and interactions only if one is
     shown."""
-    case = found.results[0].race.case
+    case = next((each.race.case for each in found.results if each.race.case.batch == found.experiments[0].batch),
+                found.results[0].race.case)  # as the contenders stand
     label, told = outcome(found), paragraph(found)
     tone = {CONFIRMED: "good", NOTHING: "bad"}.get(label, "open")
     blocks: list[Block] = [Banner(tone, label, told)]

@@ -29,6 +29,7 @@ from photofinish.reports.reading import TASKS, contender, interval, listed
 from photofinish.stats import effects
 
 FLIPPED, NEVER, NO_RANKING = "FLIPPED", "NOTHING TRIED FLIPS IT", "NO RANKING"
+SEEMS = "SEEMS FLIPPED"  # nothing that did it was raced again
 
 
 def document(flips: Flips) -> Document:
@@ -39,16 +40,19 @@ def document(flips: Flips) -> Document:
     blocks += [Note((f"Not everything was tried: {flips.left}.",), "warning")] if flips.left else []
     sections = [Section("flip", "", tuple(blocks)), Section("tries", "Everything that was tried", tuple(_tries(flips)))]
     return Document(f"{case.model}, {TASKS[case.task]}: what would flip the verdict",
-                    f"{flips.slower} behind {flips.faster}; {describe(case)}", "flip", said,
-                    (flips.faster, flips.slower), tuple(each for each in sections if each.blocks))
+                    f"{flips.slower} {'behind' if flips.ranked else 'and'} {flips.faster}; {describe(case)}", "flip",
+                    said, (flips.faster, flips.slower), tuple(each for each in sections if each.blocks))
 
 
 def outcome(flips: Flips) -> str:
-    """FLIPPED if an answer held on fresh launches, else NOT CONFIRMED if there was one, NEVER, NO_RANKING."""
+    """FLIPPED if an answer held on fresh launches, else NOT CONFIRMED if one was raced again, or SEEMS; NEVER,
+    NO_RANKING."""
     if not flips.ranked:
         return NO_RANKING
     if not flips.answers:
         return NEVER
+    if all(each.again is None for each in flips.answers):
+        return SEEMS
     return FLIPPED if any(each.outcome == CONFIRMED for each in flips.answers) else NOT_CONFIRMED
 
 

@@ -47,10 +47,12 @@ SOME = 3  # races that are named where a reason keeps many out
 def document(study: Study, races: Sequence[Settled]) -> Document:
     """What the store knows of the study."""
     done = [each for each in races if each.results]
-    pending = sum(each.pending for each in races)
-    left_out = len(races) - len(done) - pending
-    state = f"{len(done)} of {len(races)} races run" + (f", {left_out} left out" if left_out else "")
-    tone, label = ("open", "NOT COMPLETE") if pending else ("good", "COMPLETE") if done else ("bad", "NOTHING RUN")
+    pending, refused = sum(each.pending for each in races), sum(each.refused for each in races)
+    left_out = len(races) - len(done) - pending - refused
+    state = f"{len(done)} of {len(races)} races run" + (f", {left_out} left out" if left_out else "") \
+        + (f", {refused} to be tried again" if refused else "")
+    tone, label = ("open", "NOT COMPLETE") if pending or done and refused else ("good", "COMPLETE") if done else \
+        ("bad", "NOTHING RUN")
     banner = Banner(tone, label, (study.question,), tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]
     for number, (group, rows) in enumerate(_groups(races), 1):  # a name may be any text, or that of another section
@@ -108,7 +110,8 @@ def _race_json(settled: Settled, published: Published | None) -> dict[str, Any]:
                       "verdict": to_json(ours) if ours else None, "agrees": study_rows.agrees(ours, planned.published)})
     return {"key": planned.key, "group": planned.group, "model": planned.model, "tasks": list(planned.tasks),
             "batch": planned.batch, "input": list(planned.shape) if planned.shape else None, "device": planned.device,
-            "regime": planned.regime, "day": planned.day, "contenders": list(planned.contenders),
+            "regime": planned.regime, "link": str(planned.link) if planned.link else None, "day": planned.day,
+            "contenders": list(planned.contenders),
             "published": planned.published, "elsewhere": to_json(planned.elsewhere) if planned.elsewhere else None,
             "state": _state(settled), "results": found}
 

@@ -68,7 +68,8 @@ def figure(planned: PlannedRace) -> Cell:
 def size(planned: PlannedRace) -> str:
     shape = "x".join(map(str, planned.shape)) if planned.shape else ""
     told = [shape, f"by {planned.batch}" if planned.batch else "", planned.device if planned.device != "cpu" else "",
-            planned.regime if planned.regime != "matched" else "", f"day {planned.day}" if planned.day else ""]
+            planned.regime if planned.regime != "matched" else "", str(planned.link) if planned.link else "",
+            f"day {planned.day}" if planned.day else ""]
     return " ".join(each for each in told if each) or "its own size"
 
 

@@ -45,7 +45,7 @@ def remarks(results: Sequence[Result]) -> tuple[Note, ...]:
     """What to read beside the verdicts, each thing once: warnings, and who was left behind or out."""
     warnings = [Note(each, "warning") for result in results for each in attributed(result, result.warnings)]
     left = [Note(each) for result in results
-            for each in (*_left_behind(result.race.stragglers), *_left_out(result.race.skipped))]
+            for each in (*_left_behind(result.race.stragglers), *left_out(result.race.skipped))]
     return tuple(dict.fromkeys([*warnings, *left]))
 
 
@@ -58,7 +58,7 @@ def _left_behind(stragglers: tuple[Straggler, ...]) -> Iterator[Text]:
                "long as ", contender(leader), ": ", *times[1:], "; --time-all times all to the end.")
 
 
-def _left_out(skipped: tuple[Skip, ...]) -> Iterator[Text]:
+def left_out(skipped: tuple[Skip, ...]) -> Iterator[Text]:
     """Those with one reason together."""
     for reason, cure in dict.fromkeys((each.reason, each.cure) for each in skipped):
         names = [contender(each.contender) for each in skipped if (each.reason, each.cure) == (reason, cure)]

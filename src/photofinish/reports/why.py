@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -28,10 +28,11 @@ from photofinish.render.document import (
     Tiles,
 )
 from photofinish.render.quantities import write
-from photofinish.reports import causes, certificate, failures, profile, roofline
+from photofinish.reports import causes, certificate, failures, profile, roofline, verdict
 from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
 from photofinish.reports.reading import TASKS, attributed, contender, interval, names
+from photofinish.runner import again
 from photofinish.stats.standings import no_certificate
 from photofinish.stats.student import confidence
 from photofinish.values import Estimate, to_json
@@ -51,6 +52,7 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
     if not sections:
         sections = [Section("why", "", (Banner("bad", "NO EXPLANATION", said),))]
     notes: list[Block] = [Note(warning, "warning") for warning in attributed(result, result.warnings)]
+    notes += [Note(each, "warning") for each in verdict.left_out(result.race.skipped)]
     notes += [Note((_PROOF,))] if explanation.comparisons else []
     notes += [Note((contender(name), " is compared with nobody: what its loop waited for is not told."))
               for name in _silent(explanation) if explanation.epochs]
@@ -66,22 +68,17 @@ def document(explanation: Explanation, brief: bool = False) -> Document:
 def _next(explanation: Explanation) -> Section:
     """The commands that remove a cause, and that reverse the ranking of the pair told of first, if it differs."""
     case = explanation.result.race.case
-    of = [case.model, "--task", case.task, "--batch", str(case.batch), "--threads", str(case.threads)]
-    of += ["--input", "x".join(map(str, case.shape))] if case.shape else []
-    of += ["--classes", str(case.classes)] if case.classes is not None else []
-    of += ["--device", case.device] if case.device != "cpu" else []
-    of += ["--regime", case.regime] if case.regime != "matched" else []
-    of += ["--optimizer", case.optimizer["kind"]] if case.optimizer else []
-    blocks = tuple(Code(shlex.join(["photofinish", command, *of, "-c", f"{each.a},{each.b}", *more]), caption)
+    # On a processor every contender has an allocator; what else they differ in is named by whoever asks.
+    levels = "keep,default" if case.regime == "matched" else "default,keep"  # as it stands first
+    setting = (("factors", ("--factor", f"allocator={levels}"), "How much a setting makes of the gap, removed and "
+                "raced again; add more by --factor NAME=LOW,HIGH"),) if case.device == "cpu" else ()
+    change = ("flip", (), "The smallest change that puts the slower one ahead")
+    blocks = tuple(Code(shlex.join(["photofinish", command, *again.same(case), "-c", f"{each.a},{each.b}", *more]),
+                        caption)
                    for each in explanation.comparisons[:1] if each.causes
-                   for command, more, caption in _PROVING[case.device != "cpu":])
+                   for command, more, caption in (*setting, change))
     return Section("next", "What would prove a cause", blocks)
 
-
-# On a processor every contender has an allocator; what else they differ in is named by whoever asks.
-_PROVING = (("factors", ("--factor", "allocator=keep,default"),
-             "How much a setting makes of the gap, removed and raced again; add more by --factor NAME=LOW,HIGH"),
-            ("flip", (), "The smallest change that puts the slower one ahead"))
 
 _PROOF = ("The layers rest on the certificate of the whole model: what a contender runs of a layer alone is written by "
           "the same rule as within the model that was proven. Each is timed between a learned factor per channel and a "
@@ -201,7 +198,8 @@ def _sums(comparison: Comparison) -> Table:
                Column("Start of a step", "duration"), Column("The rest", "difference"))
     rows = tuple((contender(each.contender), interval(each.step), interval(each.layers), interval(each.start),
                   interval(each.rest)) for each in comparison.accounts)
-    rests = "; that ".join(f"of {each.contender} is {rest_is(each.rest)}" for each in comparison.accounts)
+    rests = "; that ".join(f"of {each.contender} is {rest_is(each.rest, comparison.lacking)}"
+                           for each in comparison.accounts)
     return Table("sums", columns, rows, "The layers are each as often as they stand in the model, with the update of "
                  f"their parameters. The start is a step that computes next to nothing. The rest {rests}. 95 % "
                  "intervals.")
@@ -220,10 +218,12 @@ def _overhead(comparison: Comparison) -> Iterator[Table]:
                     "nothing to compute. It is in the time of each layer. 95 % intervals.")
 
 
-def rest_is(rest: Estimate) -> str:
-    """The name of what is left of a step, as far as it is shown."""
+def rest_is(rest: Estimate, lacking: Sequence[str] = ()) -> str:
+    """The name of what is left of a step, as far as it is shown; `lacking` are the layers that were not timed."""
     if not rest.level or rest.low <= 0 <= rest.high:
         return "not shown to be anything"
+    if rest.low > 0 and lacking:
+        return "work outside of the layers that were timed"
     return "work of the step outside of its layers (loss, bookkeeping)" if rest.low > 0 else \
         "saved by running layers together (fusion, data still in caches)"
 
@@ -284,6 +284,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     return {"race": explanation.result.race.id,
             "forward_race": explanation.forward.race.id if explanation.forward else None,
             "model": case.model, "task": case.task, "batch": case.batch,
+            "skipped": [to_json(each) for each in explanation.result.race.skipped],
             "comparisons": [_compared(each) for each in explanation.comparisons],
             "epochs": [_epochs(each) for each in explanation.epochs],
             "roofline": roofline.as_json(explanation.roofline),
@@ -293,7 +294,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 def _compared(comparison: Comparison) -> dict[str, Any]:
     return {"a": comparison.a, "b": comparison.b, "launches": comparison.launches,
             **{name: estimated(getattr(comparison, name)) for name in ("gap", "layers", "start", "rest")},
-            "contenders": [{"contender": each.contender, "rest_is": rest_is(each.rest),
+            "contenders": [{"contender": each.contender, "rest_is": rest_is(each.rest, comparison.lacking),
                             **{name: estimated(getattr(each, name)) for name in _ACCOUNT}}
                            for each in comparison.accounts],
             "lines": [_line(each) for each in comparison.lines], "lacking": list(comparison.lacking),

@@ -1,10 +1,19 @@
-"""The command that shows a failure again: the race of one contender, against itself, or its proof."""
+"""Commands that race a case again: whole, or to show a failure again (one contender against itself, or its proof)."""
 
 import shlex
 from collections.abc import Iterator, Sequence
 
 from photofinish import models
+from photofinish.graph import ModelError
+from photofinish.models import Model
+from photofinish.optimizers import optimizer_json
 from photofinish.values import SERVE, Case
+
+
+def same(case: Case) -> list[str]:
+    """The model of a case of steps, and the options without which it would be another."""
+    return [case.model, "--task", case.task, "--batch", str(case.batch), *_size(case), *_machine(case),
+            *_optimizer(case)]
 
 
 def command(case: Case, contender: str, seed: int, proven: bool, weights: bool = False, given: bool = False,
@@ -31,8 +40,24 @@ def proof(case: Case, contender: str, reduced: bool, weights: bool = False, give
 def _size(case: Case) -> Iterator[str]:
     if case.shape:
         yield from ("--input", "x".join(map(str, case.shape)))
-    if case.classes not in (None, models.find(case.model).classes):
+    model = _model(case)
+    if case.classes is not None and (model is None or case.classes != model.classes):
         yield from ("--classes", str(case.classes))
+
+
+def _optimizer(case: Case) -> Iterator[str]:
+    """None where it is the model's own: named, it is one of the usual fields."""
+    model = _model(case)
+    if case.optimizer and (model is None or case.optimizer != optimizer_json(model.optimizer)):
+        yield from ("--optimizer", case.optimizer["kind"])
+
+
+def _model(case: Case) -> Model | None:
+    """None of one in a file that is gone."""
+    try:
+        return models.find(case.model)
+    except ModelError:
+        return None
 
 
 def _machine(case: Case) -> Iterator[str]:
@@ -49,8 +74,7 @@ def _yours(contender: str, weights: bool, given: bool, timeout: float | None) ->
 
 
 def _options(case: Case, tasks: Sequence[str]) -> Iterator[str]:
-    if case.optimizer and case.optimizer["kind"] != type(models.find(case.model).optimizer).__name__.lower():
-        yield from ("--optimizer", case.optimizer["kind"])
+    yield from _optimizer(case)
     if case.load is not None:
         yield from ("--rate", f"{case.load.rate:g}") if case.load.rate else ("--clients", str(case.load.clients))
     elif tuple(tasks) != ("train",):
