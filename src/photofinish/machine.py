@@ -70,12 +70,12 @@ def quietness(seconds: float = 1.0, root: Path = Path("/")) -> dict[str, Any]:
 
 
 def shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float | None]:
-    """Of the CPU time between two readings, what was used ("foreign": we slept) and what the host withheld."""
+    """Of the CPU time between two readings, what others here used ("foreign": we slept) and what the host withheld."""
     spent = {name: after[name] - before[name] for name in after}
     total = sum(spent.values())
     if not total:
         return {"foreign": None, "steal": None}
-    return {"foreign": 1 - (spent["idle"] + spent["iowait"]) / total, "steal": spent["steal"] / total}
+    return {"foreign": 1 - (spent["idle"] + spent["iowait"] + spent["steal"]) / total, "steal": spent["steal"] / total}
 
 
 def jitter(seconds: float = 1.0) -> dict[str, float]:

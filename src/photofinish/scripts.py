@@ -86,7 +86,8 @@ def program(form: str, title: str, graph: Graph, batch: int) -> str:
     native = importlib.import_module(f"photofinish.frameworks._{form}.script")
     told, module = _parts(native_source(form, graph))
     names, loop = _trained(told, module, native)
-    module = _importing(_without_unused(module, loop), ["import numpy as np", getattr(native, "IMPORTS", "")])
+    imports = ["import numpy as np", *getattr(native, "IMPORTS", "").splitlines()]
+    module = _importing(_without_unused(module, loop), imports)
     draws = [f"    {name} = {text}" for name, text in zip(names, _draws(graph, batch, native), strict=True)]
     fed = [getattr(native, "FEED", "{}").format(name) for name in names]
     text = PROGRAM.format(

@@ -676,6 +676,9 @@ def test_frameworks_and_contenders_are_listed(command: Command) -> None:
         assert "fake:steady" in command("list", "contenders", "fake", *json_or_table).out
         assert "fake:steady" not in command("list", "contenders", *json_or_table).out
     assert "fake" not in command("list", "frameworks").out
+    told = {each["name"]: each["devices"] for each in json.loads(command("list", "frameworks", "cuda", "--json").out)}
+    assert told and all("cuda" in devices for devices in told.values()) and "mlx" not in told
+    assert "openvino" in command("list", "contenders", "infer").out
 
 
 def test_a_model_is_shown_as_a_table_at_any_size(command: Command) -> None:
@@ -789,6 +792,15 @@ def test_control_characters_of_mistakes_and_notices_are_shown_and_not_obeyed(com
     with Watcher(Console(file=lines)) as watcher:
         watcher(Progress("failure", "c:d: \x1b]0;mine\x07"))
     assert "c:d: \\x1b]0;mine\\x07" in lines.getvalue()
+
+
+def test_rounds_are_those_of_the_launch_that_runs() -> None:
+    screen = io.StringIO()
+    with Watcher(Console(file=screen, force_terminal=True, width=100, color_system=None)) as watcher:
+        watcher(Progress("block", "launch 1", done=8, total=8))
+        assert watcher.rounds == "round 8 of 8"
+        watcher(Progress("launch", "launch 2: starting a:b"))
+        assert watcher.rounds == ""
 
 
 def test_the_clock_goes_on_while_a_request_runs_and_nothing_else_moves() -> None:

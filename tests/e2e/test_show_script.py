@@ -16,6 +16,7 @@ import pytest
 from photofinish import environments, models, scripts
 from photofinish.cli import photofinish
 from photofinish.errors import UsageError
+from photofinish.frameworks import Unsupported
 from photofinish.reports.json import schema
 from photofinish.values import Contender
 
@@ -48,6 +49,20 @@ def test_it_trains_without_photofinish(form: str, tmp_path: Path) -> None:
     assert len(losses) == scripts.STEPS
     assert losses[-1] < losses[0] / 2
     assert "photofinish" not in program.read_text()
+
+
+@pytest.mark.parametrize("form", scripts.forms())
+@pytest.mark.parametrize("model", [*VARIED, "digits_cnn", "lstm_lm_small", "gpt2_small"])
+def test_every_name_that_it_uses_is_there(form: str, model: str, tmp_path: Path) -> None:
+    """Of the frameworks, too, that are not installed here."""
+    program = tmp_path / "train.py"
+    try:
+        program.write_text(scripts.program(form, model, models.find(model).small(), 8))
+    except Unsupported as lacking:
+        pytest.skip(str(lacking))
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", str(program)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 ON_TWO = [("torch", "ddp"), ("torch", "ddp-fp16"), ("torch", "ddp-powersgd"),

@@ -15,6 +15,7 @@ import pytest
 from e2e.test_cli import refused
 from parity.contenders import make
 from photofinish import api, models
+from photofinish.api import trials
 from photofinish.data import draw_batch
 from photofinish.errors import UsageError
 from photofinish.files import images, weights
@@ -110,20 +111,37 @@ def test_what_our_own_pytorch_code_saves_is_read(tmp_path: Path) -> None:
     assert same(weights.read(save(tmp_path / "w.npz", saved), RESNET, GRAPH), STATE)
 
 
-def test_what_our_own_keras_code_saves_is_read_in_both_layouts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["digits_cnn", "vit_b16", "convnext_tiny"])
+def test_what_our_own_keras_code_saves_is_read_in_both_layouts(tmp_path: Path, model: str) -> None:
     """digits_cnn flattens an image: Keras' dense kernel has its rows in another order."""
-    graph = DIGITS.graph()
+    entry = models.find(model)
+    graph = entry.small()
     state = perturbed_state(graph, seed=1)
     contestant = make(Contender("tensorflow", "eager"))
     contestant.build(graph, 2)
     contestant.put(state)
-    model = contestant.model  # type: ignore[attr-defined]
+    network = contestant.model  # type: ignore[attr-defined]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Keras says of itself while it saves is its own affair
-        model.save_weights(tmp_path / "new.weights.h5")
-        model.save(tmp_path / "old.h5")
+        network.save_weights(tmp_path / "new.weights.h5")
+        network.save(tmp_path / "old.h5")
     for name in ("new.weights.h5", "old.h5"):
-        assert same(weights.read(tmp_path / name, DIGITS, graph), state), name
+        assert same(weights.read(tmp_path / name, entry, graph), state), name
+
+
+def test_keras_files_of_recurrent_layers_are_said_not_to_be_read(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    entry = models.find("deepspeech2")
+    graph = entry.small()
+    with h5py.File(tmp_path / "l.weights.h5", "w") as file:
+        for name, parameter in graph.parameters.items():
+            place = f"layers/{name.rpartition('.')[0]}/vars"
+            file[f"{place}/{len(file.get(place, ()))}"] = np.zeros(parameter.shape, np.float32)
+        for name, state in graph.state.items():
+            place = f"layers/{name.rpartition('.')[0]}/vars"
+            file[f"{place}/{len(file[place])}"] = np.zeros(state.shape, np.float32)
+    with pytest.raises(UsageError, match="Keras' arrays of recurrent layers are not known here"):
+        weights.read(tmp_path / "l.weights.h5", entry, graph)
 
 
 def test_matrices_that_the_source_keeps_turned_round(tmp_path: Path) -> None:
@@ -165,6 +183,16 @@ def test_older_names_of_a_layer_norm_and_heads_beyond_the_graph(tmp_path: Path) 
               values for name, values in named(graph, state, entry.names["transformers"]).items()}
     theirs["cls.predictions.bias"] = np.ones(64, np.float32)
     assert same(weights.read(save(tmp_path / "w.npz", theirs), entry, graph), state)
+
+
+@pytest.mark.parametrize("wrapped", ["", "_orig_mod.", "module."])
+def test_a_head_beyond_the_graph_may_be_wrapped(tmp_path: Path, wrapped: str) -> None:
+    entry = models.find("inception_v3_no_aux")
+    graph = entry.small()
+    state = perturbed_state(graph)
+    theirs = {**named(graph, state, entry.names["torchvision"]), "AuxLogits.conv0.conv.weight": np.ones(3, np.float32)}
+    file = save(tmp_path / "w.npz", {wrapped + name: values for name, values in theirs.items()})
+    assert same(weights.read(file, entry, graph), state) and weights.source(file, entry, graph) == "torchvision"
 
 
 def without(name: str, **more: np.ndarray) -> Arrays:
@@ -328,6 +356,8 @@ def test_accuracy_counts_what_the_reference_counts(command: Command, trained: Pa
     found = json.loads(run.out)
     jsonschema.validate(found, schema("accuracy"))
     assert found["images"] == 100 and found["failures"] == []
+    assert found["preparation"] == ("the middle 8 x 8 of a picture whose shorter side is 1 times as long (bilinear), "
+                                    "L, 0 to 1 less 0 over 1")
 
     graph = DIGITS.graph()
     reference = Reference(Setup("reference", precision="float64"))
@@ -364,6 +394,15 @@ def test_only_those_who_guess_unlike_each_other_are_told_apart() -> None:
     assert [row[3:] for row in three.rows] == [(None, 1), (0, 1), (1, None)] and "alike" not in three.caption
 
 
+def test_weights_named_as_another_library_names_them_are_warned_of(tmp_path: Path) -> None:
+    entry = models.find("vit_b16")
+    graph = entry.small()
+    for name, said in (("timm", 1), ("torchvision", 0)):
+        file = save(tmp_path / f"{name}.npz", named(graph, perturbed_state(graph), entry.names[name]))
+        assert weights.source(file, entry, graph) == name
+        assert len(list(trials.otherwise(file, entry, graph))) == said
+
+
 def test_a_contender_that_fails_is_told_and_the_others_are_counted(command: Command, trained: Path) -> None:
     run = command("accuracy", "digits_cnn", "--weights", str(trained / "w.npz"), "--data", str(trained / "data"),
                   "-c", "numpy,fake[fault=crash]", "--json", "-q")
@@ -396,6 +435,8 @@ def test_what_is_wrong_with_a_folder_is_one_clear_message(command: Command, tmp_
     np.save(tmp_path / "data" / "3" / "a.npy", np.zeros((1, 9, 8), np.float32))
     (tmp_path / "data" / "3" / "a.png").unlink()
     told("a.npy", "(1, 9, 8)", "(1, 8, 8)")
+    np.save(tmp_path / "data" / "3" / "a.npy", np.ones((8, 8), np.bool_))
+    told("a.npy holds truth values", "uint8(255)")
     told("does not tell classes of images apart", model="bert_base")
     told("does not tell classes of images apart", model="dcgan_64_discriminator")
 

@@ -47,6 +47,26 @@ def test_a_counter_that_starts_again_goes_on(folder: Path) -> None:
     assert used == pytest.approx({"package-0": 7.0, "package-1": 2.0, "dram 0": 0.0, "dram 1": 0.0}, abs=1e-5)
 
 
+def test_a_counter_that_starts_again_twice_is_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked at before the second time; and not where somebody has just looked."""
+    meter = Meter([found(folder)])
+    limit = meter.ranges["package-0"]
+    clock = iter((0.0, 10.0, 100.0, 100.0, 1000.0))
+    monkeypatch.setattr("photofinish.sensors.time.monotonic", lambda: next(clock))
+
+    def said(joules: float) -> None:
+        (folder / "intel-rapl:0/energy_uj").write_text(str(int(joules * 1e6)))
+    said(limit - 3)
+    before = meter.read()
+    said(limit - 2)
+    meter.follow()
+    assert meter.used(before, before)["package-0"] == 0.0
+    said(limit - 4)
+    meter.follow()
+    said(limit - 5)
+    assert meter.used(before, meter.read())["package-0"] == pytest.approx(2 * limit - 2, rel=1e-6)
+
+
 def test_why_there_is_none_is_said_with_its_cure(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(powercap.find("cpu", tmp_path / "nowhere"), Absent)
 

@@ -1,6 +1,6 @@
 """What is found of each contender without a race: its certificate, its largest batch, its accuracy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +8,10 @@ from photofinish import models
 from photofinish.environments import GIVEN, TASKS, expand
 from photofinish.errors import UsageError
 from photofinish.files import images
+from photofinish.files import weights as own
+from photofinish.graph import Graph
 from photofinish.layers import BinaryCrossEntropy
+from photofinish.models import Model
 from photofinish.runner.again import proof
 from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.arrange import check_run, make_case, one_of, own_weights
@@ -105,7 +108,7 @@ def largest_batch(model: str, contenders: Sequence[str] = (), task: str = "train
 @dataclass(frozen=True)
 class Accuracies:
     """What `accuracy` found: the top-1 of each contender that could be tried, a failure for the rest. `warnings` tell
-    what of the data was left out."""
+    what of the data was left out, `preparation` how pictures became inputs."""
 
     model: str
     digest: str
@@ -113,6 +116,7 @@ class Accuracies:
     contenders: tuple[Accuracy, ...]
     failures: tuple[Failure, ...]
     warnings: tuple[str, ...] = ()
+    preparation: str = ""
 
 
 def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequence[str] = (), *,
@@ -126,11 +130,14 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
     graph, case, optimizer = make_case(model, batch, shape, classes, "", "matched", device, threads)
     output = graph.spec(graph.outputs[0])
     binary = any(isinstance(each.layer, BinaryCrossEntropy) for each in graph.losses)  # each output is a yes or no
-    if output.axes != "C" or len(graph.inputs) != 1 or binary:
+    words = graph.inputs[0][1].dtype != "float32"
+    if output.axes != "C" or len(graph.inputs) != 1 or binary or words:
         raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
     pictures, warnings = images.find(Path(data), output.size("C")), images.left_out(Path(data))
     given = own_weights(weights, model, graph)
-    prepared = images.batches(pictures, graph.inputs[0][1], models.find(model).preparation, case.batch)
+    entry, spec = models.find(model), graph.inputs[0][1]
+    warnings += tuple(otherwise(Path(weights), entry, graph))
+    prepared = images.batches(pictures, spec, entry.preparation, case.batch)
     with trial(contenders, {"infer": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
                timeout=timeout, environments=environments, make_environments=make_environments, weights=given,
                tasks=["infer"]) as tried:
@@ -138,7 +145,16 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
             tried.course.listener(Progress("warning", each))
         found = Prediction(tried.course).run(prepared, len(pictures))
     counted = judge_guesses(found, [each.label for each in pictures])
-    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures), warnings)
+    return Accuracies(case.model, graph.digest, len(pictures), counted, tuple(tried.failures), warnings,
+                      images.told(spec, entry.preparation))
+
+
+def otherwise(weights: Path, model: Model, graph: Graph) -> Iterator[str]:
+    """A warning where weights are named by another library than that as which the model's pictures are prepared."""
+    source, usual = own.source(weights, model, graph), next(iter(model.names), "")
+    if source not in ("", usual):
+        yield (f"the weights are named as {source} names them, and pictures are prepared as {usual} does: those that "
+               "were trained on pictures prepared otherwise are right less often here")
 
 
 def _certificate(course: Course, notary: Notary, entry: Entry) -> Certificate:

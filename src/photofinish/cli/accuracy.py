@@ -43,7 +43,8 @@ def command(model: str, as_json: bool, quiet: bool, **asked: Any) -> int:
     with output.watching(quiet) as listener:
         found = api.accuracy(model, listener=listener, **asked)
     if as_json:
-        told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures, found.warnings)
+        told = accuracies(found.model, found.digest, found.images, found.contenders, found.failures, found.warnings,
+                          found.preparation)
         click.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         output.show(sheet(found))
@@ -56,6 +57,7 @@ def sheet(found: "Accuracies") -> "Document":
     from photofinish.render.document import Block, Note
     from photofinish.reports import accuracy
     blocks: list[Block] = [accuracy.table(found.contenders)] if found.contenders else []
+    blocks += [Note((f"Inputs: {found.preparation}.",))] if found.contenders else []
     blocks += [Note((each,), "warning") for each in found.warnings]
     blocks += output.untried(found.failures)
     return output.sheet(found.model, f"first guesses on {found.images:,} images", *blocks)

@@ -40,7 +40,7 @@ def command(what: str, words: tuple[str, ...], task: str | None, as_json: bool) 
     found = kind.entries()
     if task is not None:
         found = _of_task(what, task, found)
-    found = [each for each in found if _has(each, words)
+    found = [each for each in found if _has((*each.values(), *kind.row(each)), words)
              and (DOUBLE in words or each["name"].partition(":")[0] != DOUBLE)]
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -57,8 +57,8 @@ def _of_task(what: str, task: str, entries: list[Entry]) -> list[Entry]:
     return [each for each in entries if each["task"] == task]
 
 
-def _has(entry: Entry, words: Sequence[str]) -> bool:
-    text = " ".join(value for value in entry.values() if isinstance(value, str)).lower()
+def _has(told: Sequence[Any], words: Sequence[str]) -> bool:
+    text = " ".join(each for each in told if isinstance(each, str)).lower()
     return all(word.lower() in text for word in words)
 
 

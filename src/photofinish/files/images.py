@@ -109,6 +109,8 @@ def _read(path: Path) -> "np.ndarray | Pixels":
         if path.suffix.lower() != ".npy":
             return _from_file(path)
         array = np.asarray(np.load(path))
+        if array.dtype.kind == "b":  # 0 and 1 of 255 are both black
+            raise UsageError(f"{path} holds truth values, and no picture", "save array * np.uint8(255)")
         return array if array.dtype.kind == "f" else _from_array(path, array)
     except ModuleNotFoundError as error:
         raise UsageError("reading pictures needs Pillow, which is not installed", "pip install pillow") from error
@@ -120,6 +122,17 @@ def _read(path: Path) -> "np.ndarray | Pixels":
         why = str(error).replace(f" {str(path)!r}", "")  # Pillow says where, too
         raise UsageError(f"cannot read the picture {path}: {why}",
                          "it is cut short, or no picture: write it again, or take it out") from error
+
+
+def told(spec: Spec, preparation: Preparation) -> str:
+    """How a picture becomes such an input, in words."""
+    height, width = spec.size("H"), spec.size("W")
+    sides = " x ".join(f"{side - 2 * preparation.border}" for side in (height, width))
+    border = f", a border of {preparation.border}" if preparation.border else ""
+    means, deviations = (" ".join(f"{each:.3g}" for each in values)
+                         for values in (preparation.mean, preparation.deviation))
+    return (f"the middle {sides} of a picture whose shorter side is {1 / preparation.crop:.3g} times as long "
+            f"({preparation.resample}){border}, {preparation.channels}, 0 to 1 less {means} over {deviations}")
 
 
 def prepared(picture: "Pixels", spec: Spec, preparation: Preparation) -> np.ndarray:

@@ -22,13 +22,26 @@ from photofinish.frameworks._keras import weights as keras_weights
 from photofinish.frameworks._torch import weights as torch_weights
 from photofinish.frameworks._torch.theirs import alike, named_places
 from photofinish.graph import Graph
-from photofinish.layers import BatchNorm, Embedding, Layer, LayerNorm, Parameter, Recurrent, Scan
+from photofinish.layers import (
+    BatchNorm,
+    ChannelScale,
+    ClassToken,
+    Embedding,
+    Layer,
+    LayerNorm,
+    LearnedPositions,
+    Parameter,
+    Recurrent,
+    Scan,
+)
 from photofinish.likeness import nearest
 from photofinish.models import Model, Names, all_models
 from photofinish.weights import Arrays
 
 OLDER = {".weight": ".gamma", ".bias": ".beta"}  # how transformers' first BERT files name a LayerNorm's
 FLOATS = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}  # as safetensors calls them
+KERAS_RECURRENT = ("Keras' arrays of recurrent layers are not known here: write these under the names of the graph, or "
+                   "as PyTorch's code saves them")
 FITS = 0.5  # the least share of the file's arrays, or the graph's if they are fewer, that a reading must explain
 
 
@@ -65,7 +78,8 @@ class Reading:
     def surplus(self) -> list[str]:
         """What the file has that nothing asks for, but for tied weights that it holds twice."""
         used = {here for here in map(self.path, self.wanted) if here is not None}
-        return [here for here in self.found if here not in used and not left_over(self.beyond, here)
+        return [here for here in self.found if here not in used
+                and not left_over(self.beyond, here) and not left_over(self.beyond, here.removeprefix(self.prefix))
                 and not any(_same(self.found[here], self.found[other]) for other in used)]
 
 
@@ -77,7 +91,7 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
     stored = _stored(path)
     found = {name: array for name, array in stored.items() if _floating(array)}
     declared = _declared(graph)
-    best = max(_readings(found, graph, model.names), key=lambda reading: reading.matches)
+    best = _best(found, model, graph)
     if not best.matches or best.matches < FITS * min(len(found), len(declared)):
         fitting = [here for here in map(best.path, best.wanted) if here is not None]
         few = f"of its {len(found)} arrays only {_some(fitting)} {'fits' if len(fitting) == 1 else 'fit'}"
@@ -103,6 +117,15 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
             raise UsageError(f"{path.name}: {here} holds a negative variance", OTHER_STATE)
         arrays[name] = np.ascontiguousarray(wanted.canonical(array.reshape(wanted.shape)))
     return arrays
+
+
+def source(path: Path, model: Model, graph: Graph) -> str:
+    """Whose names a file that `read` takes has; "" for the graph's own, or what our printed code saves."""
+    return _best({name: array for name, array in _stored(path).items() if _floating(array)}, model, graph).source
+
+
+def _best(found: Mapping[str, np.ndarray], model: Model, graph: Graph) -> Reading:
+    return max(_readings(found, graph, model.names), key=lambda reading: reading.matches)
 
 
 def digest(arrays: Arrays) -> str:
@@ -133,6 +156,8 @@ def _check_names(path: Path, model: Model, reading: Reading, declared: Collectio
         told = own if spelled in (own, name) else f"{spelled} ({own} of {model.name})"
         used = set(paths.values())
         free = [here for here in reading.found if here not in used]
+        if name not in reading.wanted and f"{own.rpartition('.')[0]}/" in "/".join(stored):
+            raise UsageError(f"{path.name} lacks {told}{_more(missing)}", KERAS_RECURRENT)
         raise UsageError(f"{path.name} lacks {told}{_more(missing)}",
                          _without_top(model, missing, free, declared) or _taken_by(stored, model)
                          or _nearest(spelled, free) or "every array must be there: save the whole model, and no part")
@@ -239,7 +264,8 @@ def _renumbered(found: Collection[str], leaves: Collection[str]) -> dict[str, st
 
 def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:
     """What Keras calls the variables of a layer, in its order, which is ours."""
-    first = "gamma" if isinstance(layer, (BatchNorm, LayerNorm)) else "kernel"
+    first = "gamma" if isinstance(layer, (BatchNorm, LayerNorm)) else \
+        "weight" if isinstance(layer, (ClassToken, LearnedPositions, ChannelScale)) else "kernel"
     words = {"weight": "embeddings" if isinstance(layer, Embedding) else first,
              "bias": "beta" if first == "gamma" else "bias",
              "running_mean": "moving_mean", "running_variance": "moving_variance"}

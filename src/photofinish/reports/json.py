@@ -105,7 +105,8 @@ def verification(model: str, digest: str, certificates: Sequence[Certificate],
 
 
 def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
-               failures: Sequence[Failure] = (), warnings: Sequence[str] = ()) -> dict[str, Any]:
+               failures: Sequence[Failure] = (), warnings: Sequence[str] = (),
+               preparation: str = "") -> dict[str, Any]:
     """The object of `accuracy`."""
     return _object({
         "model": model,
@@ -115,6 +116,7 @@ def accuracies(model: str, digest: str, images: int, found: Sequence[Accuracy],
                         "unlike": dict(each.unlike)} for each in found],
         "failures": to_json(tuple(failures)),
         "warnings": list(warnings),
+        "preparation": preparation,
     })
 
 

@@ -51,7 +51,7 @@ def document(study: Study, races: Sequence[Settled]) -> Document:
     left_out = len(races) - len(done) - pending - refused
     state = f"{len(done)} of {len(races)} races run" + (f", {left_out} left out" if left_out else "") \
         + (f", {refused} to be tried again" if refused else "")
-    tone, label = ("open", "NOT COMPLETE") if pending or done and refused else ("good", "COMPLETE") if done else \
+    tone, label = ("open", "NOT COMPLETE") if pending or (done and refused) else ("good", "COMPLETE") if done else \
         ("bad", "NOTHING RUN")
     banner = Banner(tone, label, (study.question,), tuple(_answers(races, study)) or ((state,),))
     sections = [Section("question", "", (banner, *_source(study)))]

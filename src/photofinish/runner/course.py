@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -304,7 +304,10 @@ class Course:
             self.headway = None
 
     def sign_of_life(self) -> None:
-        """Tells whoever watches that a long request goes on."""
+        """Tells whoever watches that a long request goes on, and keeps up with counters of energy."""
+        if self.meter is not None:
+            with suppress(OSError):  # the next reading that somebody needs will say so
+                self.meter.follow()
         self.listener(self.headway.told() if self.headway else Progress("waiting"))
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 or in whole trainings every epoch.
 
 The runs come after the rounds, which they leave as they are. Counters are read by the parent, before and after a run,
-while everybody else is stopped; nothing samples meanwhile.
+while everybody else is stopped, and once a minute of an epoch that takes longer: counters start again.
 """
 
 from collections.abc import Callable

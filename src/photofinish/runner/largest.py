@@ -153,8 +153,8 @@ class Search:
     def _say(self, entry: Entry, task: str, trials: tuple[Trial, ...], batch: int) -> None:
         fits = largest.largest(trials)
         known = f", {fits} fits" if fits else ""
-        self.course.listener(Progress("launch", f"largest batch of {entry.name}: trying {batch}{known}", entry.name,
-                                      task, len(trials), largest.MOST_TRIALS))
+        self.course.listener(Progress("launch", f"largest batch of {entry.name}: trying {batch}{known} (trial "
+                                      f"{len(trials) + 1} of up to {largest.MOST_TRIALS})", entry.name, task))
 
     def _key(self, entry: Entry, task: str) -> str:
         """Everything that memory depends on."""

@@ -1,4 +1,5 @@
-"""Sensors of energy, a file each: counters of joules, read by the parent before and after a run and never during it.
+"""Sensors of energy, a file each: counters of joules, read by the parent before and after a run, and during one that
+takes minutes (a whole epoch) once in each.
 
 A file has `DEVICES`, the kinds of device whose work its counters hold ("cpu", "cuda"), and `find(device)`, which
 returns a Sensor or says in an Absent why there is none. What no sensor measures is not measured: nothing is estimated.
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+FOLLOWED = 60.0  # seconds between two looks at counters while something long runs: they take longer to start again
 SCRIPT = "PHOTOFINISH_SENSOR"  # a folder of `scripted`, which then takes the place of all others
 
 
@@ -26,7 +28,7 @@ class Absent:
 
 class Sensor(Protocol):
     """Counters of joules. `ranges` maps each domain ("package-0", say) to the joules after which its counter starts
-    again from 0; a run is short against the time that takes."""
+    again from 0."""
 
     title: str
 
@@ -43,7 +45,8 @@ class Sensor(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """Every counter of a meter at once: when (seconds of a clock that only runs on, seconds of the epoch), joules."""
+    """Every counter of a meter at once: when (seconds of a clock that only runs on, seconds of the epoch), and the
+    joules since the meter's first reading."""
 
     clock: float
     epoch: float
@@ -56,6 +59,9 @@ class Meter:
     def __init__(self, sensors: Sequence[Sensor]) -> None:
         self.sensors = sensors
         self.ranges = {domain: limit for sensor in sensors for domain, limit in sensor.ranges.items()}
+        self._last: dict[str, float] = {}  # what the counters said
+        self._risen: dict[str, float] = {}  # since they were first read
+        self._clock = 0.0
 
     @property
     def title(self) -> str:
@@ -64,12 +70,22 @@ class Meter:
     def read(self) -> Reading:
         """Raises OSError."""
         joules = {domain: value for sensor in self.sensors for domain, value in sensor.joules().items()}
-        return Reading(time.monotonic(), time.time(), joules)
+        self._clock = time.monotonic()
+        for domain, limit in self.ranges.items():
+            rise = _difference(self._last.get(domain, joules[domain]), joules[domain], limit)
+            self._risen[domain] = self._risen.get(domain, 0.0) + rise
+        self._last = joules
+        return Reading(self._clock, time.time(), dict(self._risen))
+
+    def follow(self) -> None:
+        """Reads the counters where nobody has for a while: one that starts again twice between two readings loses a
+        whole range, a quarter of an hour of a busy package. Raises OSError."""
+        if time.monotonic() - self._clock > FOLLOWED:
+            self.read()
 
     def used(self, before: Reading, after: Reading) -> dict[str, float]:
         """Joules by domain between two readings."""
-        return {domain: _difference(before.joules[domain], after.joules[domain], limit)
-                for domain, limit in self.ranges.items()}
+        return {domain: after.joules[domain] - before.joules[domain] for domain in self.ranges}
 
     def busy(self, since: Reading) -> float | None:
         """The share of the time since then in which the device worked, None if no sensor counts it."""
