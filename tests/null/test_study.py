@@ -172,7 +172,7 @@ except = [{{ batch = 8, reason = "not asked" }}]
 
 def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, store = tmp_path / "days.toml", tmp_path / "store"
-    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
+    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8, 32]\ndays = 2"))
     found = study.read(path, "small")
     assert [each.day for each in found.races] == [1, 2, None, None] and len({each.key for each in found.races}) == 4
     done = [[each.pending for each in verb.run(found, only=["by batch"], store=store)] for _ in range(2)]
@@ -198,7 +198,7 @@ def test_a_race_of_several_days_is_run_once_a_day(tmp_path: Path, monkeypatch: p
 def test_the_day_that_is_asked_for_is_the_one_that_is_run(tmp_path: Path) -> None:
     """Another that is due and was not asked for takes no date from it."""
     path, store = tmp_path / "days.toml", tmp_path / "store"
-    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8]\ndays = 2"))
+    path.write_text(FILE.replace("batches = [8, 16, 32]", "batches = [8, 32]\ndays = 2"))
     found = study.read(path, "small")
     assert [each.pending for each in verb.run(found, only=["day 2"], store=store)][:2] == [True, False]
 
@@ -397,7 +397,8 @@ def test_races_that_are_one_table_are_told_where_it_is(tmp_path: Path) -> None:
 
 def test_what_this_machine_lacks_is_no_mistake_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "elsewhere.toml"
-    path.write_text(FILE.replace('device = "cpu"', 'device = "cuda"\ndata = "cifar10:nowhere"').replace(
+    text = FILE.replace('tasks = ["infer"]', 'tasks = ["fit"]')
+    path.write_text(text.replace('device = "cpu"', 'device = "cuda"\ndata = "cifar10:nowhere"').replace(
         '"fake:steady[step=0.001]", ', '"fake:steady[step=0.001]", "all", "torch@1.8.0:eager", "torch", "torch", '))
     assert len(study.read(path).to_run()) >= 2
 
