@@ -101,8 +101,8 @@ class Watcher:
             self.done, self.total = progress.done, progress.total
         elif progress.stage in ("environment", "making"):  # an installer's bar is gone when it has ended
             self.done, self.total = progress.done, progress.total or 0
-        if progress.stage in ("plan", "launch"):
-            self.rounds = ""  # of the launch before
+        if progress.stage == "launch" and not progress.total:  # another is being started
+            self.rounds = ""
         if progress.stage in ("plan", "launch") and progress.total:
             self.launches = f"{count} launches"
         elif progress.stage == "predict":
