@@ -490,6 +490,10 @@ def test_a_picture_is_resized_as_its_source_resizes_it() -> None:
     assert cubic.min() < linear.min() and cubic.max() > linear.max()
 
 
+def test_an_input_that_is_no_picture_is_taken_as_it_lies_there() -> None:
+    assert images.told(Spec("C", (20,)), Preparation()) == "as they lie there, in .npy files"
+
+
 def test_the_last_batch_is_filled_up(tmp_path: Path) -> None:
     spec = Spec("CHW", (1, 2, 2))
     values = draw_batch(DIGITS.graph(), 5, 0)["image"][:, :, :2, :2]

@@ -339,6 +339,12 @@ def test_every_part_of_a_claim_counts() -> None:
     assert judge(claim("all", parts=["faster", "sometimes"]), [settled(0.7)]).word == "REFUTED"
 
 
+def test_what_happens_sometimes_is_not_refuted_while_races_are_to_be_run() -> None:
+    slower, more = settled(0.7), Settled(replace(settled(0.7).planned, model="vgg16"))
+    assert judge(claim("sometimes"), [slower]).word == "REFUTED"
+    assert judge(claim("sometimes"), [slower, more]).word == "UNDECIDED"
+
+
 def test_what_is_yet_to_be_run_is_told_with_its_scale() -> None:
     (asked,) = claims.chosen(["C27"], "small")
     assert judge(asked).why == "photofinish study run asu-2023 --scale small"

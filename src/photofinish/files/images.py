@@ -126,6 +126,8 @@ def _read(path: Path) -> "np.ndarray | Pixels":
 
 def told(spec: Spec, preparation: Preparation) -> str:
     """How a picture becomes such an input, in words."""
+    if spec.axes != "CHW":
+        return "as they lie there, in .npy files"
     height, width = spec.size("H"), spec.size("W")
     sides = " x ".join(f"{side - 2 * preparation.border}" for side in (height, width))
     border = f", a border of {preparation.border}" if preparation.border else ""
