@@ -200,6 +200,14 @@ def test_all_that_is_shown_to_be_faster_is_recommended_together() -> None:
     assert told.taken.name in said and f"{again.observed.value:.3f}" in said
 
 
+@pytest.mark.parametrize("names", [[PLAIN, CHANGED], [CHANGED, PLAIN]])
+def test_the_order_of_contenders_changes_no_recommendation(names: list[str]) -> None:
+    """Both stand in one experiment, of which the first named is the base."""
+    what = found(names, ["step=1,2", "noise=0,1"], {"step=2": 0.7})
+    (told,) = what.recommended
+    assert told.own.name == PLAIN and told.taken.setting("step") == "2" and told.predicted.low > 1
+
+
 def test_what_is_faster_on_the_whole_but_not_from_here_is_not_recommended() -> None:
     """noise=1 gains beside step=2 alone, and so on the mean; from where the contender stands it loses."""
     log = {"noise=1": 0.05, "step=2": 0.30, "noise=1,step=2": -0.35}
@@ -341,6 +349,8 @@ def test_what_is_open_on_the_way_is_not_said_to_reverse_nothing() -> None:
     start = found([PLAIN], ["step=1,2"], {}).results[0].race
     ahead = flip.Look(flip.Change(flip.BATCH, "batch=16", "b", "a", 2.0), "id", Estimate(0.8, 0.7, 0.9))
     flips = flip.Flips(start, "b", "a", SLOWER, looks=(ahead,), answers=(flip.Answer(ahead, "batch=12", ahead),))
+    assert told_flip.outcome(flips) == told_flip.FLIPPED
+    assert told_flip.outcome(replace(flips, answers=(flip.Answer(ahead),))) == told_flip.SEEMS
     (banner,) = blocks_of(told_flip.document(flips), Banner)
     assert isinstance(banner, Banner)
     assert "the time of a; at batch=12 it is not shown to be ahead; on fresh" in plain(banner.details[0])

@@ -166,6 +166,8 @@ def test_a_row_of_csv_can_be_told_from_any_other(races: list[Settled]) -> None:
     (result,) = races[0].results
     groups: dict[str, dict[str, Any]] = {"training": {}, "links": {"link": Link.parse("1gbit")}, "days": {"day": 2}}
     told = [Settled(replace(races[0].planned, group=name, **other), (result,)) for name, other in groups.items()]
+    assert study_rows.size(told[1].planned) == study_rows.size(told[0].planned) + " 1 Gbit/s"
+    assert [each["link"] for each in as_json(study(told), told)["races"]] == [None, "1 Gbit/s", None]
     rows = list(standard_csv.DictReader(io.StringIO(csv.render([document(study(told), told)], "races"))))
     assert [row["Group"] for row in rows] == list(groups)
     assert {(row["Model"], row["Batch"], row["Device"], row["Regime"], row["Task"]) for row in rows} == {
