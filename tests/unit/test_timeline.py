@@ -2,8 +2,10 @@
 
 import io
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -23,6 +25,7 @@ from photofinish.stats.bisection import FAST, OPEN, SLOW
 from photofinish.timeline import BRACKET, FOUND, NOT_SLOWER, UNDECIDED, History, Look, Search
 from photofinish.timeline.versions import Dated, between, choose
 from photofinish.values import Failure, Result, Skip
+from photofinish.verbs import timeline
 
 OLD, NEW = "1.0.0", "2.13.0"
 
@@ -283,6 +286,18 @@ def test_a_search_says_what_it_found(outcome: str) -> None:
     answer = search_report.as_json(found)
     jsonschema.validate(answer, schema("bisect"))
     assert answer["outcome"] == outcome and len(answer["races"]) >= 1
+
+
+def test_between_neighbours_the_race_of_the_ends_is_the_last() -> None:
+    """Raced again it would only be shown again, from the store."""
+    asked: list[tuple[str, ...]] = []
+
+    def results(contenders: Sequence[str], enough: object) -> tuple[Result, ...]:
+        asked.append(tuple(contenders))
+        return (ends(0.04, 0.05),)
+    racing = SimpleNamespace(check=lambda: None, available=lambda names: (tuple(names), ()), results=results)
+    last = list(timeline.search((VERSIONS[0], VERSIONS[-1]), racing))[-1]  # type: ignore[arg-type]
+    assert len(asked) == 1 and last.closing is last.ends and last.outcome == FOUND
 
 
 def test_neighbours_that_do_not_differ_are_no_release_that_got_slower() -> None:
