@@ -197,6 +197,7 @@ def refused(run: Any, *said: str) -> None:
     (["bisect", "digits_cn", "--framework", "torch", "--good", "1.0.0", "--bad", "2.13.0"],
      ["did you mean digits_cnn?"]),
     (["study", "run", "asu-2023", "--dry-run", "--env", "torch=/nowhere"], ["there is no Python"]),
+    (["study", "run", "asu-2023", "--dry-run", "--env", f"jax={sys.executable}"], ["--env jax: nobody of that name"]),
     (["submit", "--to", "ray", "--time", "1h", "race", "digits_cnn"], ["--time does nothing here", "no time limit"]),
     (["report", "last", "--share", "99%"], ["--share does nothing here", "--latency"]),
     (["report", "last", "--list"], ["session does nothing here", "every race"]),

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,9 @@ def test_one_that_cannot_be_made_is_told_and_the_others_are_made(command: Comman
     (["env", "lst"], ["lst"]),
     (["race", "digits_cnn", "-c", "fake,fake", "--env", "fake=/nowhere"], ["there is no Python"]),
     (["race", "digits_cnn", "-c", "fake,fake", "--env", "fake"], ["--env torch=/path/to/venv"]),
+    (["race", "digits_cnn", "-c", "fake,fake", "--env", f"numpy={sys.executable}"], ["name one of fake:steady, fake"]),
+    (["verify", "digits_cnn", "-c", "fake", "--env", f"fake@9.9.9={sys.executable}"], ["nobody of that name"]),
+    (["history", "digits_cnn", "--framework", "fake", "--env", f"numpy={sys.executable}"], ["name one of fake"]),
     (["race", "digits_cnn", "-c", "fake,fake@9.9.9", "--no-env"], ["is not installed: this Python has"]),
     (["verify", "digits_cnn", "-c", "fake@9.9.9", "--no-env"], ["photofinish env create fake@9.9.9"]),
 ])

@@ -25,7 +25,7 @@ Exit code: 0 found, or it is not slower; 1 no more than a bracket, 2 wrong use, 
 @click.option("--bad", required=True, metavar="VERSION", help="The later version, which is slower.")
 @options.versions("every final release between the two")
 @click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
-@options.environments
+@options.wider_environments
 @options.case
 @options.measuring
 @options.store

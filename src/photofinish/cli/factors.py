@@ -30,7 +30,7 @@ Exit code: 0 a cause is named (and CONFIRMED, unless --no-check) or none is ther
               help="Fresh processes of each combination, and of the check: fixed beforehand.")
 @click.option("--no-check", "check", flag_value=False, default=True,
               help="Do not remove the cause and race again to see whether the gap closes as predicted.")
-@options.environments
+@options.wider_environments
 @options.case
 @options.optimizer
 @options.regime

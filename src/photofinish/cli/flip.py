@@ -34,7 +34,7 @@ no ranking to reverse, 130 interrupted.""")
               help="Fresh processes of each contender in every race: fixed beforehand.")
 @click.option("--budget", type=options.Duration(), default="30m", show_default=True,
               help="No further batch or size is tried once so much time has passed.")
-@options.environments
+@options.wider_environments
 @options.case
 @options.optimizer
 @options.regime

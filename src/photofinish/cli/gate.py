@@ -33,7 +33,7 @@ Exit code: 0 no slow-down is shown; 1 one is; 2 wrong use, 3 not everything coul
               help="Fresh processes of either side, fixed beforehand.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the checks as a JUnit test suite as well.")
-@options.environments
+@options.wider_environments
 @options.case
 @options.optimizer
 @options.regime

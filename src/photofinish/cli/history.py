@@ -25,7 +25,7 @@ Exit code: 0 done, 1 nothing could be compared, 2 wrong use, 130 interrupted."""
 @options.versions("those that can race here at once")
 @click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
               help="train or infer; both may be given.")
-@options.environments
+@options.wider_environments
 @options.case
 @options.measuring
 @options.store

@@ -259,13 +259,6 @@ recertify = click.option("--recertify", is_flag=True,
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (see docs/reference/json.md).")
 
-environments = together(
-    click.option("--env", "environments", multiple=True, metavar="NAME=PATH",
-                 help="Run a framework (torch, or torch@2.8.0) or one contender (torch:eager) in an environment of "
-                      "yours: a virtual environment, a conda prefix or a Python. May be given several times."),
-    click.option("--no-env", "make_environments", flag_value=False, default=None,
-                 help="Make no environment for a framework that this Python lacks (the same as "
-                      "PHOTOFINISH_ENVIRONMENTS=never)."))
 case = together(batch, shape, classes, device, threads)
 case_or_largest = together(
     click.option("--batch", "-b", type=BatchSize(), metavar="N",
@@ -334,6 +327,37 @@ def versions(default: str) -> Callable[[Command], Command]:
     return click.option("--versions", multiple=True, metavar="LIST",
                         help="2.13.0, or torch@2.13.0 where there are several frameworks, separated by commas; one "
                              f"that is in no table has its day beside it: 2.16.0=2026-11-25. Default: {default}.")
+
+
+_environments = together(
+    click.option("--env", "environments", multiple=True, metavar="NAME=PATH",
+                 help="Run a framework (torch, or torch@2.8.0) or one contender (torch:eager) in an environment of "
+                      "yours: a virtual environment, a conda prefix or a Python. May be given several times."),
+    click.option("--no-env", "make_environments", flag_value=False, default=None,
+                 help="Make no environment for a framework that this Python lacks (the same as "
+                      "PHOTOFINISH_ENVIRONMENTS=never)."))
+
+
+def _served(*named: str, exactly: bool) -> Callable[[Command], Command]:
+    """The options, and a command that refuses an environment for somebody who does not take part, as one of these
+    parameters says: it would do nothing."""
+    def decorate(command: Command) -> Command:
+        @_environments
+        @wraps(command)
+        def decided(*given: Any, **asked: Any) -> Any:
+            who = next((asked[each] for each in named if asked.get(each)), ())
+            if asked["environments"] and who:
+                from photofinish.environments import Choice, expand
+                everybody = expand(*([who] if isinstance(who, str) else who), device=asked.get("device"))
+                Choice.of(asked["environments"]).insist(everybody, exactly)
+            return command(*given, **asked)
+        return decided  # type: ignore[return-value]
+    return decorate
+
+
+environments = _served("contenders", exactly=True)
+# where others race than are named: in other modes, of other versions
+wider_environments = _served("contenders", "frameworks", "framework", exactly=False)
 
 
 _formats = together(

@@ -83,13 +83,15 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     """
     from photofinish.cli import output, present
     from photofinish.environments import Choice as Venues
+    from photofinish.environments import expand
     from photofinish.reports import provenance
     from photofinish.reports import study as report
     from photofinish.study import find
     from photofinish.verbs import study as verb
-    Venues.of(environments, make_environments)  # what is wrong there is wrong of a dry run, too
+    venues = Venues.of(environments, make_environments)  # what is wrong there is wrong of a dry run, too
     found = find(study, scale)
     asked = verb.narrowed(found, only)
+    venues.insist([each for race in found.races for each in expand(*race.contenders, device=race.device)])
     known = verb.outcome(found, store)
     due = verb.due_today(asked, known)
     others = provenance.of_others([result for each in known for result in each.results]) if due else ""

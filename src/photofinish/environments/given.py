@@ -40,6 +40,16 @@ class Choice:
         return cls({whose(name): _python_at(name, Path(path)) for name, path in pairs},
                    may_make() if make is None else make)
 
+    def insist(self, contenders: Sequence[Contender], exactly: bool = True) -> None:
+        """Raises UsageError if an environment was named for somebody who is none of these, and would not be used;
+        where others may join them (not `exactly`), if it is one for another framework."""
+        called = [name for each in contenders for name in (_callings(each) if exactly else (each.framework,))]
+        told = dict.fromkeys(name for name in called if not name.endswith("#1"))
+        for name in self.given:
+            if (name if exactly else Contender.parse(name).framework) not in called:
+                raise UsageError(f"--env {name}: nobody of that name takes part",
+                                 f"leave it out, or name one of {', '.join(told)}")
+
 
 def named(contender: Contender, choice: Choice) -> Environment | Missing | None:
     """The user's own environment for it, None if they named none. The one named for a framework serves every version
@@ -47,9 +57,7 @@ def named(contender: Contender, choice: Choice) -> Environment | Missing | None:
     one that is numbered ("torch:eager#1") and nobody else."""
     framework = headers.frameworks()[contender.framework]
     name = spelled(framework.name, contender.version)
-    plain = replace(contender, copy=1).name
-    asked = next((each for each in (f"{plain}#{contender.copy}", plain, name, framework.name) if each in choice.given),
-                 None)
+    asked = next((each for each in _callings(contender) if each in choice.given), None)
     if asked is None:
         return None
     python = choice.given[asked]
@@ -75,6 +83,12 @@ def named(contender: Contender, choice: Choice) -> Environment | Missing | None:
         return None
     return Missing(f"{python} has {framework.title} {version}, not {contender.version}",
                    f"name another with --env {name}=PATH")
+
+
+def _callings(contender: Contender) -> tuple[str, ...]:
+    """The names that an environment can be given to it by, the narrowest first."""
+    plain = replace(contender, copy=1).name
+    return (f"{plain}#{contender.copy}", plain, spelled(contender.framework, contender.version), contender.framework)
 
 
 def _pair(text: str) -> tuple[str, str]:
