@@ -17,7 +17,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), "")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium is installed")
 
-JOBS = (Job("fast:compiled", 20.0, 0.010, 0.0099, 0.0101, warm=5.0), Job("slow:eager", 1.0, 0.020, 0.0199, 0.0201))
+JOBS = (Job("fast:compiled", 20.0, 0.010, 5.0, {1: (5.2, 0.0099), 2: (4.8, 0.0101), 3: (5.0, 0.010)}),
+        Job("slow:eager", 1.0, 0.020, None, {1: (1.0, 0.0199), 2: (0.9, 0.0201), 3: (1.1, 0.020)}))
 # Loads an image and a script from outside, which the page's own policy must forbid.
 FORBIDDEN = '<img src="http://127.0.0.1:9/x.png"><script src="http://127.0.0.1:9/x.js"></script>'
 
@@ -41,7 +42,7 @@ def page(*documents: Document) -> str:
 
 @pytest.fixture
 def calculator() -> str:
-    block = Calculator(JOBS, steps=100, batch=8, unit="images")
+    block = Calculator(JOBS, steps=100, batch=8, unit="images", quantiles=(12.7, 4.30))
     return page(Document("t", "s", "t", ("x",), tuple(job.name for job in JOBS), (Section("a", "A", (block,)),)))
 
 
@@ -97,6 +98,24 @@ def test_a_report_of_two_races_opens_on_the_first_and_turns_to_the_second(tmp_pa
     assert title(dom) == "true,false|false,true|resnet18, training|resnet18, inference"
     assert "torch:compile runs inference on resnet18" in re.sub(r"<[^>]+>", "", dom)
     assert not console
+
+
+def test_in_a_notebook_the_contents_lead_to_places_of_the_report(tmp_path: Path) -> None:
+    frame = html.embedded([document(factories.decided(), ("verdict", "total-time"))])
+    dom, console = opened(tmp_path, f"<html><body><h1>the notebook</h1>{frame}</body></html>", """
+        const inside = document.querySelector('iframe');
+        [...inside.contentDocument.querySelectorAll('.contents a')].pop().click();
+        setTimeout(() => {
+          document.title = inside.contentDocument.querySelector('h1').textContent + inside.contentWindow.location.hash;
+        }, 500);""", "--disable-web-security")
+    assert title(dom) == "resnet18, training#race1-total-time"
+    assert not console
+
+
+def test_one_launch_does_not_say_who_surely_finishes_first(tmp_path: Path) -> None:
+    shown = page(document(factories.one_launch(), ("total-time",)))
+    dom, _ = opened(tmp_path, shown, "document.title = document.querySelector('.answer').textContent;")
+    assert "by one launch, which does not show how surely." in title(dom)
 
 
 def test_the_theme_follows_the_system_until_the_reader_chooses(tmp_path: Path, calculator: str) -> None:

@@ -147,8 +147,8 @@ def test_a_turn_whose_interval_does_not_end_is_not_called_one() -> None:
                        for step in (0.05, 0.095))
     assert all(each.turns for each in (shown, doubtful)) and doubtful.turns[0].high is None
     said, open_ = (plain(tuple(report._turn(each.turns[0]))) for each in (shown, doubtful))
-    assert " to " in said and said.endswith("would be ahead.")
-    assert " or more" in open_ and open_.endswith("may be ahead.")
+    assert " to " in said and said.endswith("would be ahead of b.")
+    assert " or more" in open_ and open_.endswith("may be ahead of a.")
 
 
 def test_energy_is_what_the_report_says_also_of_an_anchor_that_ran_twice() -> None:

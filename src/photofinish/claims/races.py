@@ -12,6 +12,7 @@ from photofinish import machine
 from photofinish.claims import costs, memory
 from photofinish.claims.claim import Claim, Judgement, together, weighed
 from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, decided, margin_of, not_run, samples
+from photofinish.render.quantities import counted
 from photofinish.stats import alike, batches, curves, jobs, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
@@ -43,8 +44,8 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
         return found
     open_still = bool(found["UNDECIDED"]) or any(each.pending for each in races)
     word = "CONFIRMED" if found["FASTER"] else "UNDECIDED" if open_still else "REFUTED"
-    return Judgement(claim, word, f"{claim.asks['a']} is faster in {len(found['FASTER'])} races", found["FASTER"],
-                     found["SLOWER"])
+    told = f"{claim.asks['a']} is faster in {counted(len(found['FASTER']), 'race')}"
+    return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
 
 
 def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
@@ -59,7 +60,7 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     if test is None:
         return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
-    told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
+    told = (f"{claim.asks['a']} is faster in {counted(len(found['FASTER']), 'race')}, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
     shown = test.chance < ALPHA
     one = not found["UNDECIDED"] and (
@@ -98,7 +99,8 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
     same = tuple(title for word, title in found if word == "EQUIVALENT")
     other = tuple(title for word, title in found if word in learning.WORDS.values())
     left = len(found) - len(same) - len(other)
-    told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
+    told = (f"of {counted(len(found), 'race')} of trainings {len(same)} ended equally accurate, {len(other)} did not, "
+            f"{left} undecided")
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
 
 
@@ -227,7 +229,7 @@ def _loading(claim: Claim, races: Sequence[Settled]) -> Judgement:
     if not both:
         return not_run(claim, races)
     decisions = dict(zip(both, decide_apart(list(both.values()), margin_of(races), alpha_of(races))))
-    told = {(title, name): f"{name}, {title}: a pass takes {math.exp(each.mean):.3f} times as long a step"
+    told = {(title, name): f"{name}, {title}: a pass takes {math.exp(each.mean):.3f} times as long as a step"
             for (title, name), each in decisions.items()}
     longer = tuple(told[key] for key, each in decisions.items() if each.word == "FASTER")
     not_longer = tuple(told[key] for key, each in decisions.items() if each.word in ("SLOWER", "EQUIVALENT"))

@@ -364,7 +364,7 @@ _formats = together(
     click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                  help="Write a self-contained HTML report as well."),
     as_json,
-    click.option("--csv", "as_csv", is_flag=True, help="Print the tables as CSV."),
+    click.option("--csv", "as_csv", is_flag=True, help="Print the main table as CSV."),
     click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."))
 
 

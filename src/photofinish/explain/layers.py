@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from photofinish.explain.anatomy import CHAIN, LINKS, SIMPLEST, axes_of, tiny
-from photofinish.explain.causes import LAYER, Candidate, Cause, Decided, decide, found, places, settings
+from photofinish.explain.causes import LAYER, Candidate, Cause, Decided, decide, found, in_place, places, settings
 from photofinish.stats import paired
 from photofinish.stats.paired import mean_interval
 from photofinish.values import Block, Estimate, Part, Race
@@ -32,9 +32,9 @@ START, WHOLE, OPERATION = "the start of a step", "the whole model", "an operatio
 @dataclass(frozen=True)
 class Line:
     """One distinct layer in a comparison of `a` with `b`: seconds of one use of it in each, their ratio b / a (None
-    where one is too short to tell), and what all its uses add to the gap. `shown` says that this is not zero, where it
-    stands (`causes.in_place`) either, and LEAST of a step or more; `gap` has the interval at the level at which that
-    was decided. `forward` are the seconds of its inference."""
+    where one is too short to tell), and what all its uses add to the gap. `shown` says that this is not zero and
+    LEAST of a step or more; `gap` has the interval at the level at which that was decided, where the layer stands
+    (`causes.in_place`). `forward` are the seconds of its inference."""
 
     part: Part
     a: Estimate
@@ -177,7 +177,7 @@ class _Pair:
         loose = abs(gaps["rest"].value) / told if told else 0.0
         causes = found(self.a, self.b, decided, self.left, self.least, loose)
         named = {each.name for each in causes if each.kind == LAYER}
-        lines = [self._line(part, decided[LAYER, part.name], part.name in named,
+        lines = [self._line(part, in_place(decided[LAYER, part.name].gap, loose), part.name in named,
                             {name: mean_interval(own[part.name]) for name, own in ahead.items() if part.name in own})
                  for part in self.timed]
         ordered = tuple(sorted(lines, key=lambda line: -abs(line.gap.value)))
@@ -185,11 +185,11 @@ class _Pair:
                           gaps["rest"], accounts, causes,
                           tuple(part.name for part in self.parts if part not in self.timed))
 
-    def _line(self, part: Part, decided: Decided, shown: bool, forward: Mapping[str, Estimate]) -> Line:
+    def _line(self, part: Part, gap: Estimate, shown: bool, forward: Mapping[str, Estimate]) -> Line:
         one, other = self.one[part.name], self.other[part.name]
         told = np.all(one > 0) and np.all(other > 0)
         ratio = paired.interval(np.log(other) - np.log(one)) if told else None
-        return Line(part, mean_interval(one), mean_interval(other), ratio, decided.gap, shown, forward)
+        return Line(part, mean_interval(one), mean_interval(other), ratio, gap, shown, forward)
 
 
 def _operation(own: Own) -> Estimate | None:

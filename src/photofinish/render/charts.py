@@ -14,7 +14,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 
 from photofinish.render.document import Axis, Chart, Series
-from photofinish.render.quantities import DASH, drawable, duration, labels, ratio_with_interval, write_column
+from photofinish.render.quantities import DASH, UNTOLD, duration, labels, ratio_with_interval, tells, write_column
 
 WIDTH = 880
 _ROW = 30
@@ -50,7 +50,7 @@ def svg(chart: Chart, colours: Mapping[str, str], number: int = 0) -> str:
 
 
 def _styled(chart: Chart, colours: Mapping[str, str]) -> altair.LayerChart:
-    known = drawable(chart)
+    known = [each for each in chart.series if each.x]
     told = labels((each.name for each in known), _LONGEST)
     series = tuple(replace(each, name=told[each.name]) for each in known)
     drawn = _DRAWN[chart.kind](chart, series, {told.get(name, name): colour for name, colour in colours.items()})
@@ -109,8 +109,10 @@ def _names_axis(names: Sequence[str], **extra: Any) -> altair.Y:
 
 
 def _intervals(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
-    rows: list[Row] = [{"name": each.name, "x": each.x[0], "low": (each.low or each.x)[0],
-                        "high": (each.high or each.x)[0], "text": _labelled(each)} for each in series]
+    ends = {each.name: (each.low[0], each.high[0]) if each.low and tells(each.low[0], each.high[0])
+            else (each.x[0], each.x[0]) for each in series}  # what tells nothing would leave the others no room
+    rows: list[Row] = [{"name": each.name, "x": each.x[0], "low": ends[each.name][0], "high": ends[each.name][1],
+                        "text": _labelled(each)} for each in series]
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     room = (high - low or 1.0) * 0.06
     names = [each.name for each in series]
@@ -142,8 +144,10 @@ def _apart(width: float) -> str:
 
 
 def _labelled(series: Series) -> str:
-    value, low, high = ratio_with_interval(series.x[0], (series.low or series.x)[0], (series.high or series.x)[0])
-    return f"{value}  ({low}{DASH}{high})" if series.low else f"{series.x[0]:.4g}"
+    if not series.low:
+        return f"{series.x[0]:.4g}"
+    value, low, high = ratio_with_interval(series.x[0], series.low[0], series.high[0])
+    return f"{value}  ({low}{DASH}{high})" if tells(series.low[0], series.high[0]) else f"{value}  ({UNTOLD})"
 
 
 def _lines(chart: Chart, series: tuple[Series, ...], colours: Mapping[str, str]) -> altair.LayerChart:
@@ -204,9 +208,11 @@ def _milliseconds(day: float) -> float:
 
 
 def _ticks(series: tuple[Series, ...]) -> list[float]:
-    """Where there is a point, if they are few; else at powers of ten."""
+    """Where there is a point, if they are few; else at powers of ten, or at every few points where
+    these are fewer than two."""
     places = sorted({x for each in series for x in each.x})
-    return places if len(places) <= _FEW else [10.0**i for i in range(-9, 13) if places[0] <= 10.0**i <= places[-1]]
+    tens = [10.0**i for i in range(-9, 13) if places[0] <= 10.0**i <= places[-1]]
+    return places if len(places) <= _FEW else tens if len(tens) > 1 else places[::math.ceil(len(places) / _TICKS)]
 
 
 def _value_axis(axis: Axis, values: Sequence[float], title: str, count: int = 6) -> altair.Axis:

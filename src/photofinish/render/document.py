@@ -8,7 +8,8 @@ know hints, never measures. A `date` is a day as `datetime.date.toordinal` count
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Union
 
 
@@ -164,7 +165,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Job:
-    """A contender's cost of n steps: fixed + n * step seconds, with the interval of one step.
+    """A contender's cost of n steps: fixed + n * step seconds, in the mean and in each launch.
 
     `warm` is the fixed cost once its compile cache is filled, where that was measured apart.
     """
@@ -172,19 +173,20 @@ class Job:
     name: str
     fixed: float
     step: float
-    low: float
-    high: float
     warm: float | None = None
+    launches: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # {launch: (fixed, step)}, cache filled
 
 
 @dataclass(frozen=True)
 class Calculator:
-    """Who finishes first after how many steps. `steps` is where the reader starts; a step takes `batch` of `unit`."""
+    """Who finishes first after how many steps. `steps` is where the reader starts; a step takes `batch` of `unit`.
+    `quantiles` are those of Student's t for a 95 % interval, by degrees of freedom from 1 on."""
 
     jobs: tuple[Job, ...]
     steps: int
     batch: float
     unit: str
+    quantiles: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

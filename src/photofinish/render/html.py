@@ -37,22 +37,24 @@ from photofinish.render.quantities import DASH, plain, write, write_column
 _COLOURS = 8
 _PARTS = 6
 _WORDS = ("text", "code", "contender", "check")
+_IN_FRAME = '<base href="about:srcdoc">'  # or links to a place of the page would lead to the page around it
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-def render(documents: Sequence[Document], made: str = "") -> str:
-    """The page of one or several races, a tab for each. `made` is shown at its top (a date, a version)."""
+def render(documents: Sequence[Document], made: str = "", frame: str = "") -> str:
+    """The page of one or several races, a tab for each. `made` is shown at its top (a date, a version); `frame` stands
+    in its head."""
     titles = list(dict.fromkeys(document.title for document in documents))
     painters = [_Painter(document, f"race{i}") for i, document in enumerate(documents, 1)]
     body = "\n".join(painter.article() for painter in painters)
-    return _PAGE.format(policy=_POLICY, title=escape("; ".join(titles)), style=_asset("page.css"),
+    return _PAGE.format(policy=_POLICY, title=escape("; ".join(titles)), frame=frame, style=_asset("page.css"),
                         script=_asset("page.js"), made=escape(made), tabs=_tabs(painters), body=body)
 
 
 def embedded(documents: Sequence[Document], height: int = 720) -> str:
     """The page in a frame of its own, for notebooks: its styles touch nothing else."""
     return (f'<iframe title="Photofinish" style="width:100%;height:{height}px;border:0" '
-            f'srcdoc="{escape(render(documents))}"></iframe>')
+            f'srcdoc="{escape(render(documents, frame=_IN_FRAME))}"></iframe>')
 
 
 def _asset(name: str) -> str:
@@ -198,8 +200,9 @@ class _Painter:
 
     def calculator(self, block: Calculator) -> str:
         jobs = [{"name": job.name, "colour": self.colours.get(job.name, "var(--quiet)"), "fixed": job.fixed,
-                 "warm": job.warm, "step": job.step, "low": job.low, "high": job.high} for job in block.jobs]
-        data = json.dumps({"batch": block.batch, "jobs": jobs}, allow_nan=False).replace("<", "\\u003c")
+                 "warm": job.warm, "step": job.step, "launches": job.launches} for job in block.jobs]
+        known = {"batch": block.batch, "jobs": jobs, "quantiles": block.quantiles}
+        data = json.dumps(known, allow_nan=False).replace("<", "\\u003c")
         cached = ('<label class="cache"><input type="checkbox" name="cached"> compiled before (cached)</label>'
                   if any(job.warm is not None for job in block.jobs) else "")
         per_step = f"{round(block.batch, 2):,}".removesuffix(".0")
@@ -235,7 +238,7 @@ _CALCULATOR = """<div class="job"><form>
 _PAGE = """<!doctype html>
 <html lang="en" data-theme="light">
 <head>
-<meta charset="utf-8">
+<meta charset="utf-8">{frame}
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">

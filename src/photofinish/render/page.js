@@ -16,8 +16,16 @@ function paint(theme) {
 }
 const wanted = () => remembered() || (system.matches ? "dark" : "light");
 system.addEventListener("change", () => paint(wanted()));
-addEventListener("beforeprint", () => { root.dataset.theme = "light"; }); // paper is white
-addEventListener("afterprint", () => paint(wanted()));
+let folded = [];
+addEventListener("beforeprint", () => { // paper is white, and cannot be unfolded
+  root.dataset.theme = "light";
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const each of folded) each.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const each of folded) each.open = false;
+  paint(wanted());
+});
 paint(wanted());
 
 addEventListener("DOMContentLoaded", () => {
@@ -69,14 +77,14 @@ function calculator(box) {
     const count = Math.max(0, Number(steps.value) || 0);
     const totals = data.jobs.map((job) => {
       const fixed = cached && cached.checked && job.warm !== null ? job.warm : job.fixed;
-      return { ...job, total: fixed + count * job.step, soonest: fixed + count * job.low, latest: fixed + count * job.high };
+      return { ...job, total: fixed + count * job.step };
     }).sort((a, b) => a.total - b.total);
     const [first, second] = totals;
     const slowest = totals[totals.length - 1].total;
-    box.querySelector(".answer").textContent = `${first.name} finishes ${Math.round(count).toLocaleString("en")} steps first, `
+    box.querySelector(".answer").textContent = `${first.name} finishes ${Math.round(count).toLocaleString("en")} step${Math.round(count) === 1 ? "" : "s"} first, `
       + `after ${duration(first.total)}`
       + (!second ? "." : `: ${duration(second.total - first.total)} before ${second.name}`
-        + (first.latest > second.soonest ? ", which is closer than the measurement can tell." : "."));
+        + doubt(first, second, count, data.quantiles));
     box.querySelector("ol").replaceChildren(...totals.map((job) => bar(job, first.total, slowest)));
   }
 
@@ -85,7 +93,7 @@ function calculator(box) {
     line.style.setProperty("--c", job.colour);
     const name = document.createElement("span");
     name.className = "contender";
-    name.textContent = name.title = job.name;
+    name.append(...job.name.split(/(?=\[)|(?<=,)/).flatMap((part) => [part, document.createElement("wbr")]));
     const track = document.createElement("span");
     const length = document.createElement("i");
     length.style.width = `${100 * job.total / slowest}%`;
@@ -100,7 +108,7 @@ function calculator(box) {
 
   function fromEpochs() {
     if (!Number(epochs.value) || !Number(items.value)) return;
-    steps.value = Number(epochs.value) * Math.ceil(Number(items.value) / data.batch);
+    steps.value = Math.ceil(Number(epochs.value) * Math.ceil(Number(items.value) / data.batch));
     show();
   }
   steps.addEventListener("input", () => { epochs.value = items.value = ""; show(); });
@@ -109,6 +117,20 @@ function calculator(box) {
   if (cached) cached.addEventListener("change", show);
   box.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
   show();
+}
+
+// Whether the launches show who is first: by the t interval of the difference of their totals, launch by launch.
+function doubt(first, second, count, quantiles) {
+  const shared = Object.keys(first.launches).filter((launch) => launch in second.launches);
+  if (shared.length < 2) return ", by one launch, which does not show how surely.";
+  const later = shared.map((launch) => {
+    const [a, b] = [first, second].map((job) => job.launches[launch]);
+    return b[0] - a[0] + count * (b[1] - a[1]);
+  });
+  const mean = later.reduce((a, b) => a + b) / later.length;
+  const square = later.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (later.length - 1);
+  const wide = quantiles[later.length - 2] * Math.sqrt(square / later.length);
+  return second.total - first.total <= wide ? ", which is closer than the measurement can tell." : ".";
 }
 
 const percent = (share) => `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share).toLocaleString("en")} %`;

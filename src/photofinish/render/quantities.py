@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import date
+from itertools import chain
 
-from photofinish.render.document import Cell, Chart, Interval, Quantity, Series, Span, Text
+from photofinish.render.document import Cell, Interval, Quantity, Span, Text
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 DASH = "\N{EN DASH}"
-_UNTOLD = "no telling yet"
+UNTOLD = "no telling yet"
 
 _DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
@@ -54,6 +54,11 @@ def duration(seconds: float) -> str:
         return "0 s"
     size, name = _unit(seconds, _DURATIONS[3:])
     return f"{digits(seconds / size)} {name}"
+
+
+def counted(number: int, thing: str) -> str:
+    """1 epoch; 3 epochs."""
+    return f"{number:,} {thing}{'s' if number != 1 else ''}"
 
 
 def about(seconds: float) -> str:
@@ -170,7 +175,7 @@ def write_column(values: Sequence[Cell], hint: str) -> list[str]:
     def cell(value: Cell) -> str:
         if isinstance(value, Interval):
             if not _shown(value, hint):
-                return f"{number(value.value)}{suffix} ({_UNTOLD})"
+                return f"{number(value.value)}{suffix} ({UNTOLD})"
             return f"{number(value.value)}{suffix} ({number(value.low)}{to}{number(value.high)})"
         return number(value) + suffix if _numbers(value) else write(value, hint)  # type: ignore[arg-type]
     return [cell(value) for value in values]
@@ -178,20 +183,13 @@ def write_column(values: Sequence[Cell], hint: str) -> list[str]:
 
 def _own_units(value: Interval, hint: str) -> str:
     if not _shown(value, hint):
-        return f"{write(value.value, hint)} ({_UNTOLD})"
+        return f"{write(value.value, hint)} ({UNTOLD})"
     return f"{write(value.value, hint)} ({write(value.low, hint)}{DASH}{write(value.high, hint)})"
 
 
 def tells(low: float, high: float) -> bool:
     """Whether the interval of a positive figure says anything: two launches may give one of many powers of ten."""
     return high <= NO_TELLING * low
-
-
-def drawable(chart: Chart) -> tuple[Series, ...]:
-    """What is to be drawn: the series that have a figure; an interval that says nothing of it would leave the others no
-    room."""
-    return tuple(each if chart.kind != "intervals" or not each.low or tells(each.low[0], each.high[0])
-                 else replace(each, low=(), high=()) for each in chart.series if each.x)
 
 
 def _shown(value: Interval, hint: str) -> bool:
@@ -213,31 +211,39 @@ def _shared_scale(numbers: Sequence[float], values: Sequence[Cell], hint: str) -
     signed = hint == "difference"  # which may be near zero
     if units is None or not positive or (max(positive) > 1000 * min(positive) and not signed):
         return None
-    leading = max(positive) if hint == "bytes" or signed else min(positive)
+    ends = [(value.low, value.high) for value in values if isinstance(value, Interval) and _shown(value, hint)]
+    leading = max(map(abs, (*positive, *chain(*ends)))) if signed else max(positive) if hint == "bytes" else \
+        min(positive)
     size, name = _unit(leading, units)
     if hint == "duration" and max(positive) >= min(_MINUTE, 1000 * size):
         return None
-    widths = [value.high - value.low for value in values if isinstance(value, Interval) and _shown(value, hint)]
+    widths = [high - low for low, high in ends if high > low]
     decimals = 2 if hint == "ratio" else _decimals(leading / size)
     if widths and not signed:  # show the interval itself with two digits or so, never more than it deserves
-        decimals = min(_MOST, max(decimals if hint != "ratio" else 2, _decimals(max(min(widths), 1e-12) / size, 1)))
+        decimals = min(_MOST, max(decimals, _decimals(min(widths) / size, 1)))
     if hint == "ratio":
-        decimals = _apart_from_one((bound for value in values if isinstance(value, Interval) and _shown(value, hint)
-                                    for bound in (value.low, value.high)), decimals)
+        decimals = _apart_from(1, chain(*ends), decimals)
+    if signed:  # an interval that excludes zero does so as it is written
+        decimals = _apart_from(0, (bound / size for low, high in ends if low > 0 or high < 0 for bound in (low, high)),
+                               decimals)
+    if hint == "bytes" and round(min(positive) / size, decimals) == 0:
+        return None
     suffix = name if hint == "ratio" or not name or name.startswith(" ") else " " + name
     return size, suffix, decimals
 
 
 def ratio_with_interval(value: float, low: float, high: float) -> tuple[str, str, str]:
     """A ratio and its bounds with as many decimals as the interval deserves: 1.31, 1.28, 1.34."""
-    decimals = _apart_from_one((low, high), 3 if high - low < 0.02 else 2)
+    decimals = _apart_from(1, (low, high), 3 if high - low < 0.02 else 2)
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 
 
-def _apart_from_one(bounds: Iterable[float], decimals: int) -> int:
-    """So many that no bound is rounded to 1 which is not: an interval that excludes 1 does so as it is written."""
-    near = [bound for bound in bounds if bound != 1]
-    return next((more for more in range(decimals, _MOST) if all(round(bound, more) != 1 for bound in near)), _MOST)
+def _apart_from(whole: int, bounds: Iterable[float], decimals: int) -> int:
+    """So many that no bound is rounded to `whole` which is not: an interval that excludes it does so as it is written.
+    As many as given where no reasonable number of them does."""
+    near = [bound for bound in bounds if bound != whole]
+    return next((more for more in range(decimals, _MOST) if all(round(bound, more) != whole for bound in near)),
+                decimals)
 
 
 def shortened(name: str, longest: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from photofinish.render.document import Axis, Chart, Interval, Series
-from photofinish.render.quantities import drawable, labels, shares, write, write_column
+from photofinish.render.quantities import labels, shares, tells, write, write_column
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _FILLS = "█▓▒░▚═·:"
@@ -15,7 +15,7 @@ _NARROWEST = 16
 
 def sketch(chart: Chart, width: int = 80) -> list[str]:
     """The chart in lines of at most `width` characters; long names lose their middle."""
-    series = drawable(chart)
+    series = tuple(each for each in chart.series if each.x)
     drawn = _SKETCHES[chart.kind](chart, series, width) if series else []
     return [line for row in drawn for line in row.split("\n")]
 
@@ -46,19 +46,24 @@ def _intervals(chart: Chart, series: tuple[Series, ...], width: int) -> list[str
     figures = write_column(cells, chart.x.hint)
     named, wide = _labels([each.name for each in series], figures, width)
     room = max(_NARROWEST, width - wide - max(map(len, figures)) - 4)
-    ends = [value for each in series for value in (*each.x, *each.low, *each.high, *chart.marks)]
-    at = _scale(min(ends), max(ends), room)
+    told = [(each.low[0], each.high[0]) if each.low and tells(each.low[0], each.high[0]) else () for each in series]
+    at = _scale(*_ends((*each.x, *bounds, *chart.marks) for each, bounds in zip(series, told)), room)
     lines = []
-    for label, each, figure in zip(named, series, figures):
+    for label, each, bounds, figure in zip(named, series, told, figures):
         row = [" "] * room
         for mark in chart.marks:
             row[at(mark)] = "┊"
-        if each.low:
-            low, high = at(each.low[0]), at(each.high[0])
+        if bounds:
+            low, high = map(at, bounds)
             row[low:high + 1] = "├" + "─" * (high - low - 1) + "┤" if high > low else "─"
         row[at(each.x[0])] = "●"
         lines.append(f"{label}  {''.join(row)}  {figure}".rstrip())
     return lines
+
+
+def _ends(values: Iterable[Sequence[float]]) -> tuple[float, float]:
+    everything = [value for each in values for value in each]
+    return min(everything), max(everything)
 
 
 def _bars(chart: Chart, series: tuple[Series, ...], width: int) -> list[str]:

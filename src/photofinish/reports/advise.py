@@ -23,11 +23,11 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES
+from photofinish.render.quantities import TIMES, counted
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender, counted
+from photofinish.reports.reading import TASKS, attributed, contender
 from photofinish.stats.choice import Option
 from photofinish.stats.jobs import BreakEven
 from photofinish.values import to_json
@@ -105,7 +105,7 @@ def _details(advice: Advice) -> Iterator[Text]:
         return
     if len(advice.options) > 1 and chosen.regret is not None:
         yield ("What is lost if another is better after all: ", Quantity(chosen.regret, "percent"),
-               " expected, ", Quantity(chosen.worst_regret, "percent"), " in the worst of 20 cases.")
+               " expected; in 19 of 20 cases it is at most ", Quantity(chosen.worst_regret, "percent"), ".")
     money = _money(advice, chosen)
     if money is not None:
         yield (f"At {unit.per_hour:g} an hour that is {money:.4g}.",)
@@ -140,7 +140,8 @@ def _turn(turn: BreakEven) -> Text:
     bounds: Text = () if turn.low is None else (" (95 % interval ", Quantity(turn.low, "count"), *end, ")")
     where = "longer" if turn.ahead == "from" else "shorter"
     return ("In a job ", where, " than ", Quantity(turn.steps, "count"), " steps", *bounds, " ",
-            contender(turn.contender), f" {'may' if turn.high is None else 'would'} be ahead.")
+            contender(turn.contender), f" {'may' if turn.high is None else 'would'} be ahead of ",
+            contender(turn.against), ".")
 
 
 def _table(advice: Advice) -> Table:

@@ -52,7 +52,7 @@ def tables(causes: tuple[Cause, ...], lines: tuple[Line, ...], brief: bool) -> I
                     "layers and places each divide the whole gap: layers and places tell where a setting acts. A "
                     "layer was timed alone: its interval allows for as large a share of it as the layers together "
                     "leave of the gap."
-                    + (f" {left} more are in the HTML report." if left else ""))
+                    + (f" The HTML report has {left} more." if left else ""))
 
 
 _KINDS = {SETTING: "a setting", LAYER: "a layer", PLACE: "a place"}

@@ -25,8 +25,8 @@ def section(result: Result) -> Section:
     thinning = "" if most <= _DOTS else f" At most {_DOTS} of a launch are drawn, evenly spaced in rank."
     one = "query" if result.race.case.load else "step"
     log = far_apart(seconds for launches in steps.values() for each in launches.values() for seconds in each)
-    chart = Chart("strip", f"Every timed {one}, a row for each launch",
-                  "Rows of one contender that do not overlap show how much processes differ."
+    chart = Chart("strip", f"Every timed {one}",
+                  "A row for each launch: rows of one contender that do not overlap show how much processes differ."
                   f"{thinning}{' The axis is logarithmic.' * log}",
                   series, Axis(f"seconds per {one}", "duration", log))
     titles = ("Fastest", "5 %", "Median", "95 %", "99 %", "Slowest")

@@ -26,9 +26,9 @@ def section(result: Result) -> Section:
             "first epoch stands apart; the verdict is on the later ones, in which contenders take turns.")
     series = tuple(Series(name, tuple(each.seconds for each in epochs if each.number > 1), group=f"launch {launch}")
                    for name in order for launch, epochs in found[name].items() if len(epochs) > 1)
-    strip = (Chart("strip", "Every later epoch, a row for each launch",
-                   "Rows of one contender that do not overlap show how much processes differ.", series,
-                   Axis("seconds per epoch", "duration")),) if series else ()
+    strip = (Chart("strip", "Every later epoch",
+                   "A row for each launch: rows of one contender that do not overlap show how much processes differ.",
+                   series, Axis("seconds per epoch", "duration")),) if series else ()
     return Section("epochs", "Epochs", (Paragraph((text,)), _table(result, found, order), _phases(found, order),
                                         _lines(found, order), *strip))
 

@@ -31,11 +31,11 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import TIMES, tells, write
+from photofinish.render.quantities import TIMES, counted, tells, write
 from photofinish.reports import failures
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, contender, counted, interval, listed
+from photofinish.reports.reading import TASKS, attributed, contender, interval, listed
 from photofinish.stats import effects
 from photofinish.stats.paired import estimate_step
 from photofinish.values import Estimate

@@ -26,9 +26,10 @@ from photofinish.render.document import (
     Table,
     Text,
 )
+from photofinish.render.quantities import counted
 from photofinish.reports import failures, race
 from photofinish.reports.json import estimated
-from photofinish.reports.reading import TASKS, attributed, contender, counted, listed
+from photofinish.reports.reading import TASKS, attributed, contender, listed
 from photofinish.stats.regression import OPEN as UNDECIDED
 from photofinish.stats.regression import SLOWER, WITHIN, Regression
 from photofinish.stats.student import confidence

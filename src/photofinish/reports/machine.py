@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from photofinish.render.document import Block, Code, Column, Facts, Fold, Heading, Section, Table
-from photofinish.reports.reading import contender, counted
+from photofinish.render.quantities import counted
+from photofinish.reports.reading import contender
 from photofinish.values import Race, Result
 
 _SHORT = 24  # characters of a cell in the table of versions

@@ -12,6 +12,7 @@ from photofinish.values import Result
 _ORDER = ("start", "import", "build", "weights", "data", "compile (cold)", "compile", "first_step (cold)", "first_step",
           "warm_up", "steady")
 _STACKED = ("start", "import", "build", "weights", "data", "compile", "warm_up")
+_WITHOUT_STEPS = (*_STACKED[:5], "first_step")  # of whole epochs, whose steps nobody times one by one
 
 
 def title(phase: str) -> str:
@@ -33,11 +34,12 @@ def section(result: Result) -> Section:
     present = in_order({phase for name in order for phase in phases[name]})
     if not order:
         return Section("phases", "", ())
-    stacked = [phase for phase in _STACKED if phase in present]
+    stepwise = not present or not {"compile", "warm_up"}.isdisjoint(present)
+    stacked = [phase for phase in (_STACKED if stepwise else _WITHOUT_STEPS) if phase in present]
     launched = [name for name in order if not phases[name].keys().isdisjoint(stacked)]  # who failed before has no bar
     series = tuple(Series(name, (phases[name].get(phase, 0.0),), group=title(phase))
                    for name in launched for phase in stacked)
-    charts = (Chart("bars", "From process start to steady state",
+    charts = (Chart("bars", f"From process start to {'steady state' if stepwise else 'the end of the first step'}",
                     "Medians over the launches of the race, which found the compile cache filled.",
                     series, Axis("seconds", "duration")),) if series else ()
     columns = (Column("Contender", "contender"), *(Column(title(phase).capitalize(), "duration") for phase in present))

@@ -8,8 +8,7 @@ from typing import Any
 
 from photofinish.machine import Identity, facts, identity
 from photofinish.render.document import Block, Cell, Column, Note, Section, Table
-from photofinish.render.quantities import write
-from photofinish.reports.reading import counted
+from photofinish.render.quantities import counted, write
 from photofinish.values import Result
 
 IMPLIES = {"avx2": ("avx", "fma"), "avx512f": ("avx2",)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from photofinish.render.document import Document, Section
-from photofinish.render.quantities import TIMES
+from photofinish.render.quantities import TIMES, counted
 from photofinish.reports import (
     audit,
     certificate,
@@ -28,7 +28,7 @@ from photofinish.reports import (
     verdict,
     warm_up,
 )
-from photofinish.reports.reading import TASKS, counted, names, queries
+from photofinish.reports.reading import TASKS, names, queries
 from photofinish.values import Case, Race, Result
 
 QUESTIONS: dict[str, Callable[[Result], Section]] = {

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Interval, Span, Table, Text
-from photofinish.render.quantities import write
+from photofinish.render.quantities import counted, write
 from photofinish.stats.standings import REHEARSAL, WRONG, no_certificate
 from photofinish.values import Case, Certificate, Estimate, Load, Result, Standing, Verdict
 
@@ -36,11 +36,6 @@ def queries(load: Load) -> str:
     if load.rate is not None:
         return f"{load.rate:g} queries /s at random moments"
     return f"queries of {counted(load.clients or 0, 'client')}"
-
-
-def counted(number: int, thing: str) -> str:
-    """1 epoch; 3 epochs."""
-    return f"{number:,} {thing}{'s' if number != 1 else ''}"
 
 
 def timed(result: Result) -> list[Standing]:

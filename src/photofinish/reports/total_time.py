@@ -26,9 +26,10 @@ from photofinish.render.document import (
     Table,
     Text,
 )
-from photofinish.render.quantities import DASH
+from photofinish.render.quantities import DASH, counted
 from photofinish.reports.reading import contender, phase_seconds, ranked
 from photofinish.stats import jobs as job_lines
+from photofinish.stats import student
 from photofinish.values import Result
 
 _POINTS = 41
@@ -56,7 +57,9 @@ def section(result: Result) -> Section:
     blocks: list[Block] = [Paragraph(_story(result, jobs, turns))] if len(jobs) > 1 else []
     if case.training is None:
         steps = _round(10 * turns[-1].steps if turns else 1000)
-        blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit))
+        most = max(len(job.launches) for job in jobs)
+        blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit,
+                                 tuple(student.quantile(0.975, freedom) for freedom in range(1, most))))
     blocks += [_curves(jobs, turns, many), _table(jobs, many), *_break_evens(result, jobs)]
     if any(each.warm is not None for each in jobs):
         blocks.append(Note(("The first run compiles with nothing cached; later runs of the same program start sooner, "
@@ -71,13 +74,13 @@ def lines(result: Result) -> tuple[Job, ...]:
     is the mean one, which may put them in another order than the verdict's medians do.
     """
     known = {each.contender: each for each in job_lines.jobs(result.race)}
+    launches = job_lines.launch_lines(result.race)
     jobs = []
     for standing in ranked(result):
         line = known.get(standing.contender)
         if line is not None:
-            step = line.step
-            jobs.append(Job(line.contender, line.seconds(0, cold=True), step.value, step.low, step.high,
-                            line.fixed if line.cold else None))
+            jobs.append(Job(line.contender, line.seconds(0, cold=True), line.step.value,
+                            line.fixed if line.cold else None, launches[line.contender]))
     return tuple(jobs)
 
 
@@ -138,7 +141,7 @@ def _story(result: Result, jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
     if not turns:
         ready: Text = (*_unshown(first, rivals), " shown to be ready first. By these figures it is ", first) if rivals \
             else (first, " is ready first")
-        ahead: Text = ("; past the warm-up ", leader, " is ahead") if warming else ()
+        ahead: Text = ("; past the warm-up ", leader, " is ahead") if leader != first else ()  # of whom turns are told
         return (*ready, *ahead, ", and no other is shown to overtake it however long the job.")
     text: Text = (*_unshown(first, rivals), " shown to finish a short job first.") if rivals else \
         ("In a short job ", first, " finishes first.")
@@ -149,7 +152,7 @@ def _story(result: Result, jobs: tuple[Job, ...], turns: list[Turn]) -> Text:
         if turn.low is not None and turn.high is not None:
             bounds = ("95 % interval ", Quantity(turn.low, "count"), " to ", Quantity(turn.high, "count"), "; ")
         seconds = turn.before.fixed + turn.steps * turn.before.step
-        text += (" From ", Quantity(math.ceil(turn.steps), "count"), f" {many} (", *bounds,
+        text += (" From ", counted(math.ceil(turn.steps), many[:-1]), " (", *bounds,
                  Quantity(seconds, "duration"), ") on it is ", contender(turn.after.name), ".")
     return text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from photofinish.render.document import Banner, Block, Note, Quantity, Section, Span, Text
-from photofinish.render.quantities import TIMES, ratio_with_interval, tells, write
+from photofinish.render.quantities import TIMES, counted, ratio_with_interval, tells, write
 from photofinish.reports import learning, scaling, serving
 from photofinish.reports.reading import (
     attributed,
@@ -13,7 +13,6 @@ from photofinish.reports.reading import (
     certified,
     compressed,
     contender,
-    counted,
     divided,
     formats,
     listed,

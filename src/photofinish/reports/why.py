@@ -27,7 +27,7 @@ from photofinish.render.document import (
     Text,
     Tiles,
 )
-from photofinish.render.quantities import write
+from photofinish.render.quantities import counted, write
 from photofinish.reports import causes, certificate, failures, profile, roofline, verdict
 from photofinish.reports.json import estimated, profiled
 from photofinish.reports.race import describe
@@ -39,6 +39,7 @@ from photofinish.values import Estimate, to_json
 
 FIRST = 3  # layers that the paragraph names one by one
 FULL_COLOUR = 4.0  # times as long
+_FAINT = 0.3  # of full colour: one of the two takes too little for a ratio
 
 
 def document(explanation: Explanation, brief: bool = False) -> Document:
@@ -235,11 +236,11 @@ def _table(comparison: Comparison, lines: tuple[Line, ...]) -> Table:
     rows = tuple((line.part.name, causes.layer(line.part), line.part.count, interval(line.gap),
                   "yes" if line.shown else "no", interval(line.ratio)) for line in lines)
     left = len(comparison.lines) - len(lines)
-    more = f" {left} more layers are in the HTML report and in --csv." if left else ""
+    more = f" The HTML report and --csv have {counted(left, 'more layer')}." if left else ""
     first = f" (in the first line {confidence(lines[0].gap.level)})" if lines and lines[0].gap.level else ""
     return Table("layers", columns, rows, f"What all uses of a layer add is {b}'s time less {a}'s, shown where its "
-                 "interval excludes zero at the level that Holm's procedure reaches over all layers"
-                 f"{first}, and does so, too, with what the layers together leave of the gap; the ratio is {b} / {a}, "
+                 "interval excludes zero: at the level that Holm's procedure reaches over all layers"
+                 f"{first}, and widened by what the layers together leave of the gap; the ratio is {b} / {a}, "
                  f"at 95 %.{more}")
 
 
@@ -273,7 +274,7 @@ def _picture(comparison: Comparison) -> Tiles:
 def _tile(line: Line, comparison: Comparison) -> Shade:
     ratio = line.ratio.value if line.ratio is not None else None
     told = f" {write(max(ratio, 1 / ratio), 'ratio')}" if ratio and line.shown else ""
-    strength = min(1.0, abs(math.log(ratio)) / math.log(FULL_COLOUR)) if ratio else 1.0
+    strength = min(1.0, abs(math.log(ratio)) / math.log(FULL_COLOUR)) if ratio else _FAINT
     faster = comparison.a if line.gap.value > 0 else comparison.b
     return Shade(f"{line.part.kind}{told}", series=faster if line.shown else "", strength=strength)
 
