@@ -316,7 +316,7 @@ def test_slow_steps_of_both_races_are_no_loading(slow: str) -> None:
     races = [replace(ready, results=(replace(train, race=replace(train.race, blocks=blocks)),)),
              replace(pipeline, results=(replace(passes, race=replace(passes.race, epochs=epochs)),))]
     found = judge(claim("loading", contenders=list(PAIR)), races)
-    assert found.word == "REFUTED" and "a pass takes 0.999 times as long a step" in found.why, found.why
+    assert found.word == "REFUTED" and "a pass takes 0.999 times as long as a step" in found.why, found.why
 
 
 def test_a_pass_with_a_short_batch_is_not_compared() -> None:

@@ -117,6 +117,20 @@ def test_an_interval_of_many_powers_of_ten_is_not_written_out() -> None:
     assert "(0 " in write(Interval(0.5, 0.0, 0.9), "percent")  # a share of nothing is a share
 
 
+def test_a_column_never_writes_something_as_nothing() -> None:
+    assert write_column([0.4 * 2**20, 390 * 2**20], "bytes") == ["410 KiB", "390 MiB"]
+    gains = [Interval(-0.0001, -0.0002, -0.00004), Interval(0.270, 0.241, 0.298)]
+    assert write_column(gains, "difference")[0] == "-0.10 ms (-0.20 to -0.04)"  # it excludes zero
+    assert write_column([Interval(0.0001, -0.5, 0.6)], "difference") == ["0 ms (-500 to +600)"]
+
+
+def test_an_interval_of_no_width_asks_for_no_decimals() -> None:
+    alike = Interval(1.2 * 2**30, 1.2 * 2**30, 1.2 * 2**30)
+    assert write_column([alike, Interval(1.24 * 2**30, 1.21 * 2**30, 1.27 * 2**30)], "bytes")[0] == (
+        "1.20 GiB (1.20\N{EN DASH}1.20)")
+    assert write_column([Interval(1.2, 1.00000001, 1.4)], "ratio") == ["1.20\u00d7 (1.00\N{EN DASH}1.40)"]
+
+
 def test_a_logarithmic_axis_of_less_than_a_decade_has_marks_within_it() -> None:
     def drawn(*seconds: float) -> str:
         return charts.svg(Chart("lines", "Steps", "By batch.", (Series("one", (8.0, 16.0), seconds),),

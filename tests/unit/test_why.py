@@ -111,6 +111,7 @@ def test_a_planted_cause_comes_first_with_its_size() -> None:
         operations += sum(each.operation is not None and holds(each.operation, NODE) for each in pair.accounts)
         line = next(each for each in pair.lines if each.part.name == "relu1")
         first += pair.named[:1] == (line,) and line.part.count == 2 and pair.causes[0].name == "relu1"
+        assert pair.causes[0].gap == line.gap  # one interval, wherever it is told
         covered += holds(line.gap, 2 * planted)
         summed += holds(pair.gap, 2 * planted) and holds(pair.rest, 0.0)
     assert first == trials
