@@ -12,7 +12,6 @@ from photofinish import machine
 from photofinish.claims import costs, memory
 from photofinish.claims.claim import Claim, Judgement, together, weighed
 from photofinish.claims.evidence import Measure, Test, alpha_of, comparable, decided, margin_of, not_run, samples
-from photofinish.render.quantities import counted
 from photofinish.stats import alike, batches, curves, jobs, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
@@ -44,7 +43,7 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
         return found
     open_still = bool(found["UNDECIDED"]) or any(each.pending for each in races)
     word = "CONFIRMED" if found["FASTER"] else "UNDECIDED" if open_still else "REFUTED"
-    told = f"{claim.asks['a']} is faster in {counted(len(found['FASTER']), 'race')}"
+    told = f"{claim.asks['a']} is faster in {len(found['FASTER'])} of {sum(map(len, found.values()))} races"
     return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
 
 
@@ -60,7 +59,7 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     if test is None:
         return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
-    told = (f"{claim.asks['a']} is faster in {counted(len(found['FASTER']), 'race')}, {claim.asks['b']} in "
+    told = (f"of {len(groups)} races {claim.asks['a']} is faster in {len(found['FASTER'])}, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
     shown = test.chance < ALPHA
     one = not found["UNDECIDED"] and (
@@ -99,8 +98,7 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
     same = tuple(title for word, title in found if word == "EQUIVALENT")
     other = tuple(title for word, title in found if word in learning.WORDS.values())
     left = len(found) - len(same) - len(other)
-    told = (f"of {counted(len(found), 'race')} of trainings {len(same)} ended equally accurate, {len(other)} did not, "
-            f"{left} undecided")
+    told = f"trainings that end equally accurate: {len(same)}; that do not: {len(other)}; undecided: {left}"
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
 
 
