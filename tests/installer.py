@@ -24,6 +24,7 @@ fault = Path({fault!r}).read_text()
 say("Resolved 2 packages")
 if fault == "fails":
     say("error: there is no alpha-cpu for this Python")
+    say("  cause: the network is off")
     sys.exit(2)
 if fault == "hangs":
     import time

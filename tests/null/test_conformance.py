@@ -25,6 +25,30 @@ worker.main()
 """
 
 
+LOSSLESS = """
+from photofinish.models import model
+from photofinish.graph import Spec
+from photofinish.vocabulary import linear
+
+@model(inputs=(("x", Spec("C", (4,))),), objective=None, classes=None)
+def net(x):
+    return linear(x, 3)
+"""
+BARE = """
+import numpy as np
+import photofinish.worker as worker
+honest = worker.answer
+def answer(holder, request):
+    reply = honest(holder, request)
+    if reply["ok"] and "outputs" in request:
+        with open(request["outputs"], "wb") as file:
+            np.save(file, np.zeros(3))
+    return reply
+worker.answer = answer
+worker.main()
+"""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the command is typed."""
@@ -48,6 +72,25 @@ def test_a_program_is_found_where_its_command_is_typed(here: Path, capsys: pytes
     (here / "worker").write_text(f"#!/bin/sh\nexec {PYTHON} -c 'from photofinish.worker import main; main()'\n")
     (here / "worker").chmod(0o755)
     assert examined("./worker", capsys)[0] == 0
+
+
+def test_what_nobody_can_examine_is_wrong_use(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "good.py").write_text(GOOD)
+    (here / "net.py").write_text(LOSSLESS)
+    for more, said in ((["--contender", "fake:steady[threads=abc]"], "threads=abc"),
+                       (["--contender", "fake:steady[threads=0]"], "threads=0"),
+                       (["--contender", "fake:steady", "--model", "./net.py:net"], "has no loss")):
+        with pytest.raises(SystemExit) as ended:
+            conformance.main([f"{PYTHON} good.py", *more])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+def test_of_a_worker_that_leaves_another_kind_of_file_that_is_said(here: Path,
+                                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "bare.py").write_text(BARE)
+    code, said = examined(f"{PYTHON} bare.py", capsys)
+    assert code == 1 and "BROKEN  predict: it left no arrays that can be read in" in said
 
 
 def test_of_a_worker_that_does_not_start_the_last_words_are_shown(here: Path,

@@ -104,6 +104,15 @@ def test_cifar_as_it_is_published(tmp_path: Path, name: str, files: list[str], l
     assert np.corrcoef(found.validation.inputs[0, 2].ravel(), last[2].ravel())[0, 1] == pytest.approx(1)
 
 
+def test_a_cifar_file_with_a_class_that_there_is_not_is_named(tmp_path: Path) -> None:
+    for file in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
+        rows = np.zeros((3, 3073), np.uint8)
+        rows[1, 0] = 200 if file == "data_batch_4.bin" else 9
+        rows.tofile(tmp_path / file)
+    with pytest.raises(UsageError, match=r"data_batch_4\.bin has a class 200, where there are 10"):
+        find(f"cifar10:{tmp_path}").read(net((3, 32, 32)), Preparation())
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("mnist:{}", "train-images-idx3-ubyte or train-images-idx3-ubyte.gz of MNIST.*published at"),
     ("cifar10:{}", "data_batch_1.bin of CIFAR-10.*cs.toronto.edu"),

@@ -194,6 +194,18 @@ def test_uv_is_told_of_the_indexes_pip_knows(monkeypatch: pytest.MonkeyPatch) ->
     assert install.uv_environment(Path(sys.executable))["UV_FIND_LINKS"] == "chosen"
 
 
+def test_uv_is_told_what_any_of_pips_files_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pip config get` reads one of them, the user's."""
+    for name in ("UV_INDEX", "UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.test/simple\nproxy = http://way.test\n"
+                                       "[install]\nextra-index-url =\n  https://a.test\n  https://b.test\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    told = install.uv_environment(Path(sys.executable))
+    assert (told["UV_DEFAULT_INDEX"], told["ALL_PROXY"]) == ("https://mirror.test/simple", "http://way.test")
+    assert told["UV_INDEX"] == "https://a.test https://b.test"
+
+
 @pytest.mark.parametrize("said, flags", [("1", ["--no-index"]), ("True", ["--no-index"]), ("0", []), ("", [])])
 def test_uv_stays_away_from_indexes_where_pip_does(said: str, flags: list[str],
                                                    monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,13 @@ def test_bytes_with_their_channels_first_are_told(tmp_path: Path, shape: tuple[i
     assert images.load(tmp_path / "a.npy", Spec("CHW", (3, 8, 8)), Preparation()).shape == (3, 8, 8)
 
 
+@pytest.mark.parametrize("array", [np.zeros(72, np.uint8), np.zeros((1, 72), np.uint8), np.zeros((9, 8), np.complex64)])
+def test_what_is_no_picture_of_bytes_is_told(tmp_path: Path, array: np.ndarray) -> None:
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(UsageError, match=r"a\.npy.*its shape is .* that of a picture \(H, W\) or \(H, W, C\) of bytes"):
+        images.load(tmp_path / "a.npy", Spec("CHW", (3, 8, 8)), Preparation())
+
+
 @pytest.mark.parametrize("shape", [(9, 8), (1, 9, 8), (9, 8, 1), (9, 8, 3), (9, 8, 4), (3, 9, 3)])
 def test_bytes_with_their_channels_last_are_a_picture(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.save(tmp_path / "a.npy", np.full(shape, 7, np.uint8))

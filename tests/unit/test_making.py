@@ -191,13 +191,34 @@ def test_a_failure_is_told_with_the_last_words_the_command_and_the_log(uv: Insta
     uv.behave("fails")
     failed = get()
     assert isinstance(failed, Missing)
-    assert "error: there is no alpha-cpu for this Python" in failed.reason and "Python 3." in failed.reason
+    assert failed.reason.endswith("error: there is no alpha-cpu for this Python cause: the network is off")
+    assert "Python 3." in failed.reason
     assert "photofinish env create alpha" in failed.cure and f"{uv.path} pip install" in failed.cure
-    assert failed.log.splitlines()[-1] == "error: there is no alpha-cpu for this Python"
+    assert failed.log.endswith("error: there is no alpha-cpu for this Python\n  cause: the network is off")
     assert [each.name for each in order().folder.iterdir() if "log" in each.name] == ["install.log"]
     assert not (order().folder / "environment").exists() and cache.everything() == []
     uv.behave("")
     assert isinstance(get(), Environment)
+
+
+def test_a_python_is_asked_itself_what_it_finds(tmp_path: Path) -> None:
+    """What is installed to be edited is found by a finder of its own, and a site may print at the start."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
+    python = tmp_path / "bin" / "python"
+    (folder,) = tmp_path.glob("lib/python*/site-packages")
+    (folder / "edited.pth").write_text("import edited_finder; print('the site says hello')\n")
+    (folder / "edited_finder.py").write_text(f"""
+import sys
+from importlib.util import spec_from_file_location
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return spec_from_file_location(name, {str(tmp_path / 'edited.py')!r}) if name == "edited" else None
+sys.meta_path.append(Finder)
+""")
+    (tmp_path / "edited.py").touch()
+    found = interpreters.examine(python)
+    assert found is not None and found.has("edited") and found.has("json") and not found.has("edited_not")
 
 
 def test_an_installer_that_leaves_nothing_has_failed(uv: Installer) -> None:
@@ -331,7 +352,9 @@ def test_an_installer_sees_pips_indexes_and_no_environment_but_its_own(monkeypat
     assert (told["UV_FIND_LINKS"], told["UV_DEFAULT_INDEX"]) == ("wheels", "https://index.test/simple")
     assert told["HTTPS_PROXY"] == "proxy" and "/elsewhere" not in told.values() and "UV_INDEX" not in told
     assert told["UV_PROJECT"] == "/"  # and not that in whose folder the cache may lie
-    assert make.surroundings(None)["PIP_FIND_LINKS"] == "wheels"  # which pip reads itself
+    alone = make.surroundings(None)
+    assert alone["PIP_FIND_LINKS"] == "wheels"  # which pip reads itself
+    assert (alone["PIP_USER"], alone["PIP_CONSTRAINT"]) == ("0", "/dev/null")  # whatever its files say
 
 
 # Locks

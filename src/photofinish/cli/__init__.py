@@ -149,7 +149,7 @@ def explain(error: Exception) -> tuple[str, str] | None:
         return error.format_message(), f"see: {context.command_path if context else 'photofinish'} --help"
     if isinstance(error, ModelError):
         return str(error), ""
-    if isinstance(error, sqlite3.OperationalError):
+    if isinstance(error, sqlite3.OperationalError) and "could not decode" not in str(error).lower():  # which is damage
         return f"the store cannot be used: {error}", remedy(error, "make room there, or choose another with --store "
                                                                    "FOLDER")
     if isinstance(error, sqlite3.DatabaseError):

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tasks = chosen.tasks.split(",")
             for task in tasks:
                 one_of("task", task, TASKS)
-            models.find(chosen.model).small()
+            if not models.find(chosen.model).small().losses and "train" in tasks:
+                raise UsageError(f"{chosen.model} has no loss to train for", "add --tasks infer, or name another model")
         except (UsageError, ModelError, SpellingError) as error:
             parser.error(str(error))
         with closing(run(candidate, tasks, chosen.model)) as checks:  # at once, if nobody reads on
@@ -61,6 +62,9 @@ def found(command: str, contender: str, folder: Path) -> Candidate:
     if asked.strategy:
         raise UsageError(f"{asked.name} is more than one process or device, and one by itself is examined",
                          f"leave +{asked.strategy} out")
+    threads = dict(asked.options).get("threads", "1")
+    if not threads.isdecimal() or not int(threads):
+        raise UsageError(f"threads={threads}: it takes a number from 1 on", "write threads=2, say")
     if "build" in dict(asked.options):
         raise UsageError(f"{asked.name} is a model of another package, at full size: a reduced one is asked for",
                          "leave build out")

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -206,7 +205,7 @@ class Examination:
         self.weights()
         try:
             earned = certificate.judge(folder, "worker", self.candidate.contender.name)
-        except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+        except remote.SENSELESS as error:
             raise Broken(f"what it wrote cannot be judged: {type(error).__name__}: {error}") from error
         refused = [check for check in earned.checks if not check.passed]
         if refused:
@@ -325,7 +324,7 @@ class Examination:
         try:
             with path.open("rb") as stream, np.load(stream) as file:
                 return dict(file)
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
+        except remote.SENSELESS as error:
             raise Broken(f"it left no arrays that can be read in {path.name}: {error}") from error
 
     def _shapes(self, outputs: Arrays) -> str:

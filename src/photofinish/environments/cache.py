@@ -202,7 +202,7 @@ def _lock(folder: Path, kind: int) -> IO[bytes] | None:
     file: IO[bytes]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
+        file = path.open("a+b")  # NFS gives a shared lock to readers alone
     except OSError:
         if not path.is_file():
             raise

@@ -31,6 +31,9 @@ print(json.dumps({"version": platform.python_version().rstrip("+"), "implementat
 """
 
 
+_FINDS = "from importlib.util import find_spec; print(find_spec({!r}) is not None)"
+
+
 @dataclass(frozen=True)
 class Interpreter:
     """A Python: the program that starts it, the interpreter it is in the end (that of a virtual environment is
@@ -59,22 +62,32 @@ class Interpreter:
         return dict(sorted(found.items()))
 
     def has(self, module: str) -> bool:
-        """Whether it would find a module of that name at the top."""
-        return importlib.machinery.PathFinder.find_spec(module, list(self.paths)) is not None
+        """Whether it would find a module of that name at the top: in its folders, or, as what is installed to be
+        edited, by a finder of its own."""
+        return importlib.machinery.PathFinder.find_spec(module, list(self.paths)) is not None or \
+            _said(self.python, _FINDS.format(module)) == "True"
 
 
 def examine(python: Path) -> Interpreter | None:
     """What a Python is, asked of itself; None if it does not start, or is not the ordinary CPython 3."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
-        run = subprocess.run([str(python), "-I", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True, timeout=PATIENCE, env=environment)
-        found = json.loads(run.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        found = json.loads(_said(python, _PROBE))
+    except ValueError:
         return None
     if found["implementation"] != "CPython" or found["free"]:
         return None
     return Interpreter(python, Path(found["base"]), found["version"], found["platform"], tuple(found["paths"]))
+
+
+def _said(python: Path, program: str) -> str:
+    """The last line that a program prints there, after what its site says at the start; "" if it does not start."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    try:
+        run = subprocess.run([str(python), "-I", "-c", program], stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=PATIENCE, env=environment)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    return next(reversed(run.stdout.splitlines()), "")
 
 
 @lru_cache(maxsize=1)

@@ -35,6 +35,7 @@ COMPILER = "c++"
 NOT_FOR_INSTALLERS = ("VIRTUAL_ENV", "CONDA_PREFIX", "PIP_CONSTRAINT", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV",
                       "PIP_ROOT", "PIP_TARGET", "PIP_USER", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_PROJECT_ENVIRONMENT",
                       "UV_PYTHON", "UV_SYSTEM_PYTHON")
+_NOT_AS_CONFIGURED = {"PIP_USER": "0", "PIP_CONSTRAINT": os.devnull}  # variables go before pip's files
 # The pip that comes with Python 3.6 does not see on every index which packages are for it.
 OLD_PYTHON_TOOLS = {"3.6": ("pip==21.3.1", "setuptools<60", "wheel<0.38")}
 
@@ -116,7 +117,7 @@ def surroundings(uv: str | None) -> dict[str, str]:
             if name not in NOT_FOR_INSTALLERS and not name.startswith("PYTHON")}
     # A project around the cache is not meant: its constraints and overrides are for its own packages.
     apart = {"UV_PYTHON_DOWNLOADS": "never", "UV_PROJECT": "/"}
-    settings = {**uv_settings(Path(sys.executable)), **apart} if uv else {}
+    settings = {**uv_settings(Path(sys.executable)), **apart} if uv else _NOT_AS_CONFIGURED
     return {**kept, **settings, "PYTHONNOUSERSITE": "1"}
 
 
@@ -211,12 +212,16 @@ def _leaving_in_order() -> Iterator[None]:
 def _failed(order: Order, command: list[str], how: str) -> Missing:
     log = order.folder / "install.log"
     lines = _lines(log, TAIL)
-    why = next((line for line in reversed(lines) if line.lower().startswith(("error", "fatal"))),
-               next(reversed(lines), ""))
+    said = next((i for i in reversed(range(len(lines))) if lines[i].lower().startswith(("error", "fatal"))), -1)
+    because = [line for line in map(str.strip, lines[said:][1:]) if line.lower().startswith(_REASONS)]
+    why = " ".join([*lines[said:][:1], *because])
     return Missing(f"no environment for {order.title} could be made with Python {order.interpreter.version}: "
                    f"{Path(command[0]).name} {how}: {why}",
                    f"try it again with: {creating(order.name)} (it ran {shlex.join(command)}; "
                    f"all it said is in {log})", "\n".join(lines))
+
+
+_REASONS = ("cause:", "caused by:", "because", "hint:")  # how the installer goes on after its error
 
 
 def _lines(log: Path, count: int) -> list[str]:

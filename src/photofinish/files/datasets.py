@@ -169,12 +169,12 @@ def _cifar(folder: Path, name: str, classes: int, inner: str, parts: dict[str, l
     paths = [[_published(folder, [each], title, CIFAR) for each in names] for names in parts.values()]
 
     def read(graph: Graph, preparation: Preparation) -> DataSet:
-        train, validation = (_records(names, labels) for names in paths)
+        train, validation = (_records(names, labels, classes) for names in paths)
         return DataSet(name, *standardised(train, validation), classes, f"{title} (Krizhevsky 2009)")
     return Source(name, (3, 32, 32), classes, read)
 
 
-def _records(paths: list[Path], labels: int) -> Samples:
+def _records(paths: list[Path], labels: int, classes: int) -> Samples:
     size = labels + 3 * 32 * 32
     found = []
     for path in paths:
@@ -182,6 +182,9 @@ def _records(paths: list[Path], labels: int) -> Samples:
         if not len(raw) or len(raw) % size:
             raise UsageError(f"{path} does not hold whole records of {size} bytes", f"fetch it again from {CIFAR}")
         found.append(raw.reshape(-1, size))
+        if (most := found[-1][:, labels - 1].max()) >= classes:
+            raise UsageError(f"{path} has a class {most}, where there are {classes} from 0 on: it is damaged, or "
+                             "another file", f"fetch it again from {CIFAR}")
     rows = np.concatenate(found)
     return Samples(rows[:, labels:].reshape(-1, 3, 32, 32).astype(np.float32), rows[:, labels - 1].astype(np.int32))
 

@@ -192,6 +192,8 @@ def _from_array(path: Path, array: np.ndarray) -> "Pixels":
     if not 0 <= array.min() <= array.max() <= 255:
         raise ValueError(f"its values go from {array.min()} to {array.max()}, those of a picture from 0 to 255")
     flat = np.squeeze(array)
+    if flat.ndim not in (2, 3) or array.dtype.kind not in "uib":
+        raise ValueError(f"its shape is {array.shape} of {array.dtype}, that of a picture (H, W) or (H, W, C) of bytes")
     if flat.ndim == 3 and flat.shape[0] in (3, 4) and flat.shape[2] not in (3, 4):
         raise UsageError(f"{path} has shape {array.shape}: its channels come first, in a picture of bytes they come "
                          "last (H, W, C)", "save np.moveaxis(array, -3, -1), or floats as the model takes them")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from photofinish.runner.allocator import AS_IT_LIKES
 from photofinish.runner.course import Course
 from photofinish.runner.entry import Entry
 from photofinish.runner.process import Worker, WorkerFailed
+from photofinish.runner.remote import SENSELESS
 from photofinish.values import Progress, unnamed
 
 
@@ -68,7 +68,7 @@ class Prediction:
         try:
             with np.load(self.outputs) as file:
                 scores = file["output/" + graph.outputs[0]]
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except SENSELESS as error:
             raise WorkerFailed("protocol", f"left no outputs that can be read: {error}", worker.log_tail()) from None
         expected = (self.course.case.batch, *graph.spec(graph.outputs[0]).shape)
         if scores.shape != expected:

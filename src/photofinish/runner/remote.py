@@ -26,7 +26,7 @@ PROOFS: dict[str, Callable[..., Any]] = {
     "prove": proof.run, "confirm": proof.confirm, "free_runs": proof.free_runs}
 
 # What arrays raise that are missing, cut short, called or shaped otherwise than was asked for.
-SENSELESS = (OSError, LookupError, ValueError, TypeError, EOFError, BadZipFile)
+SENSELESS = (OSError, LookupError, ValueError, TypeError, AttributeError, EOFError, BadZipFile)
 
 
 class Remote(Contestant):

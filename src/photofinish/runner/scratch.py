@@ -31,6 +31,6 @@ def scratch(root: Path) -> Iterator[Path]:
 def _clear(root: Path) -> None:
     """Removes what the killed left."""
     for path in root.glob(f"{PREFIX}*/{LOCK}"):
-        with suppress(OSError), path.open("rb") as lock:
+        with suppress(OSError), path.open("r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path.parent, ignore_errors=True)
