@@ -67,7 +67,7 @@ ARRAYS: dict[str, np.ndarray] = {
     "turned": np.asfortranarray(np.arange(24, dtype=np.float64).reshape(2, 3, 4)),
     "matrix.T": np.arange(6, dtype=np.int32).reshape(2, 3).T,
     "step": np.array(2**40, np.int64), "mask": np.array([[True, False, True]]), "bytes": np.arange(5, dtype=np.uint8),
-    "größe.é": np.array([-0.0], np.float32), "none": np.zeros((0, 3), np.float32),
+    "one": np.array([-0.0], np.float32), "none": np.zeros((0, 3), np.float32),
 }
 
 

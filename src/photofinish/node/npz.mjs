@@ -157,7 +157,6 @@ function central({ title, size, crc, at }) {
 /** What a local and a central header both say: version, no flags, not compressed, 1980-01-01, check sum, sizes. */
 function common(head, from, title, size, crc) {
   head.writeUInt16LE(20, from);
-  head.writeUInt16LE(0x800, from + 2);  // the name is UTF-8
   head.writeUInt16LE(0x21, from + 8);
   head.writeUInt32LE(crc, from + 10);
   head.writeUInt32LE(size, from + 14);

@@ -6,7 +6,7 @@
  */
 
 import { readFileSync, writeSync } from "node:fs";
-import os from "node:os";
+import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 
@@ -119,7 +119,7 @@ async function threads(contestant, operands) {
   const spent = [...secondsOfThreads()].map(([thread, seconds]) => seconds - (before.get(thread) ?? 0));
   const [total, squares] = spent.reduce(([sum, square], each) => [sum + each, square + each * each], [0, 0]);
   return { at_once: most, taking_part: squares ? total * total / squares : null, alive: spent.length || null,
-    allowed: os.availableParallelism ? os.availableParallelism() : os.cpus().length };  // before Node.js 18.14
+    allowed: availableParallelism() };
 }
 
 /** The reply to one request: { ok: true, ... } or { ok: false, kind, message }. */
