@@ -85,7 +85,7 @@ def test_depends_is_not_refuted_while_a_race_is_undecided(noisy: list[Settled]) 
 def test_noise_does_not_make_two_ratios_one(between: float, word: str) -> None:
     """1.3 and 1.35, all decided for one side; where Welch's test does not tell them apart, nothing shows them alike."""
     found = judge(claim("depends"), [settled(1.3), settled(1.35, "vgg16", between=between)])
-    assert found.word == word and "of 2 races torch:eager is faster in 2," in found.why, found.why
+    assert found.word == word and "faster in 2 races" in found.why, found.why
 
 
 def test_depends_is_refuted_where_all_races_are_equivalent() -> None:

@@ -59,7 +59,7 @@ def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
     if test is None:
         return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
-    told = (f"of {len(groups)} races {claim.asks['a']} is faster in {len(found['FASTER'])}, {claim.asks['b']} in "
+    told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
             f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
     shown = test.chance < ALPHA
     one = not found["UNDECIDED"] and (
@@ -98,7 +98,7 @@ def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
     same = tuple(title for word, title in found if word == "EQUIVALENT")
     other = tuple(title for word, title in found if word in learning.WORDS.values())
     left = len(found) - len(same) - len(other)
-    told = f"trainings that end equally accurate: {len(same)}; that do not: {len(other)}; undecided: {left}"
+    told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
 
 
