@@ -9,6 +9,7 @@ from photofinish.likeness import nearest
 
 Pair = Union[int, Tuple[int, int]]
 Padding = Union[None, int, Tuple[int, int], Tuple[int, int, int, int]]
+Border = Union[int, Tuple[int, int], Tuple[int, int, int, int]]  # what is below 0 crops
 Word = TypeVar("Word", bound=Callable[..., Any])
 
 
@@ -29,6 +30,10 @@ def whole(value: Any) -> bool:
 
 def positive(value: Any) -> bool:
     return whole(value) and value > 0
+
+
+def natural(value: Any) -> bool:
+    return whole(value) and value >= 0
 
 
 def number(value: Any) -> bool:
@@ -55,9 +60,12 @@ _OF_TYPE: Dict[Any, Tuple[str, Callable[[Any], bool]]] = {
     str: ("a text", lambda value: isinstance(value, str)),
     Pair: _PAIR,
     Optional[Pair]: _PAIR,
-    Padding: ("a whole number, two (down, across) or four (top, left, bottom, right)",
-              lambda value: whole(value) or _several(value, (2, 4), whole)),
-    Optional[Tuple[int, int]]: ("two whole numbers (before, after)", lambda value: _several(value, (2,), whole)),
+    Padding: ("a whole number from 0 on, two (down, across) or four (top, left, bottom, right)",
+              lambda value: natural(value) or _several(value, (2, 4), natural)),
+    Border: ("a whole number, two (down, across) or four (top, left, bottom, right)",
+             lambda value: whole(value) or _several(value, (2, 4), whole)),
+    Optional[Tuple[int, int]]: ("two whole numbers from 0 on (before, after)",
+                                lambda value: _several(value, (2,), natural)),
 }
 _OF_NAME: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
     "approximate": ('"none" or "tanh"', lambda value: value in ("none", "tanh")),

@@ -12,8 +12,8 @@
 from typing import Any, Dict, Optional, Tuple
 
 from photofinish import layers
-from photofinish.arguments import Padding, Pair, checked
-from photofinish.graph import ModelError, Tensor, apply, block, scope, training_only
+from photofinish.arguments import ArgumentError, Border, Padding, Pair, checked
+from photofinish.graph import Graph, ModelError, Tensor, apply, block, scope, training_only
 
 __all__ = [
     "ModelError", "adaptive_average_pool", "additive_attention", "attention", "average_pool", "batch_norm", "block",
@@ -34,6 +34,15 @@ def _padding(value: Padding) -> Tuple[int, int, int, int]:
     if value is not None and len(value) == 2:
         return (value[0], value[1], value[0], value[1])
     return tuple(value or (0, 0, 0, 0))  # type: ignore[return-value]
+
+
+def _pool(kind: type, kernel: Pair, stride: Optional[Pair], padding: Padding, *how: bool) -> layers.Layer:
+    """Raises ArgumentError for a padding that has room for a whole window: there is nothing to pool in it."""
+    window, sides = _pair(kernel), _padding(padding)
+    if any(side >= size for side, size in zip(sides, window * 2)):
+        raise ArgumentError("padding {} has room for a whole window of {}: each side takes less than the kernel".format(
+            padding, kernel))
+    return kind(window, window if stride is None else _pair(stride), sides, *how)  # type: ignore[no-any-return]
 
 
 def _one(layer: layers.Layer, *inputs: Tensor, name: str, share: Optional[Dict[str, str]] = None) -> Tensor:
@@ -110,17 +119,14 @@ def stochastic_depth(x: Tensor, rate: float, name: str = "") -> Tensor:
 def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
              ceil: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
-    layer = layers.MaxPool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding), ceil)
-    return _one(layer, x, name=name)
+    return _one(_pool(layers.MaxPool, kernel, stride, padding, ceil), x, name=name)
 
 
 @checked
 def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
                  ceil: bool = False, count_padding: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
-    layer = layers.AveragePool(_pair(kernel), _pair(kernel if stride is None else stride), _padding(padding),
-                               ceil, count_padding)
-    return _one(layer, x, name=name)
+    return _one(_pool(layers.AveragePool, kernel, stride, padding, ceil, count_padding), x, name=name)
 
 
 @checked
@@ -156,9 +162,34 @@ def masked_mean(x: Tensor, mask: Tensor, name: str = "") -> Tensor:
     return _one(layers.MaskedMean(), x, mask, name=name)
 
 
+def _step(body: Graph, carry: Tensor, sequence: Tensor) -> None:
+    """Checks what scan runs along a sequence."""
+    if len(body.inputs) != 2 or len(body.outputs) != 2:
+        raise ArgumentError("scan takes a body of (carry, x) -> (carry, y), not one of {} inputs and {} outputs".format(
+            len(body.inputs), len(body.outputs)))
+    if not sequence.spec.axes.startswith("T"):
+        raise ArgumentError("scan runs along T, the first axis of a sequence: {!r} has none".format(sequence))
+    step = layers.Spec(sequence.spec.axes[1:], sequence.spec.shape[1:], sequence.spec.dtype)
+    for what, given, spec in (("takes a carry", carry.spec, body.inputs[0][1]),
+                              ("takes a step", step, body.inputs[1][1]),
+                              ("hands on a carry", carry.spec, body.spec(body.outputs[0]))):
+        if (given.axes, given.shape, given.dtype) != (spec.axes, spec.shape, spec.dtype):
+            raise ArgumentError("scan: the body {} {}{} of {}, and the one it gets is {}{} of {}".format(
+                what, spec.axes, spec.shape, spec.dtype, given.axes, given.shape, given.dtype))
+    for node in body.nodes:
+        if node.layer.random or node.state:
+            raise ArgumentError("scan: a body has no {} ({}): use it before or after".format(
+                type(node.layer).__name__, node.name))
+
+
 @checked
 def scan(body: Any, carry: Tensor, sequence: Tensor, name: str = "") -> Tuple[Tensor, Tensor]:
-    """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y."""
+    """Runs `body` (a Graph of (carry, x) -> (carry, y)) along axis T; returns the last carry and all y.
+
+    Raises ArgumentError for a body that does not fit, and for layers that nobody could prove in it: what is drawn or
+    kept from step to step (dropout, running statistics).
+    """
+    _step(body, carry, sequence)
     last, outputs = apply(layers.Scan(body), carry, sequence, name=name)
     return last, outputs
 
@@ -183,7 +214,7 @@ def sequence_conv(x: Tensor, channels: int, kernel: int, stride: int = 1, paddin
 
 
 @checked
-def pad(x: Tensor, padding: Padding, name: str = "") -> Tensor:
+def pad(x: Tensor, padding: Border, name: str = "") -> Tensor:
     """Zeros around an image; a negative amount crops."""
     return _one(layers.Pad(_padding(padding)), x, name=name)
 

@@ -8,11 +8,24 @@ import pytest
 from photofinish.arguments import ArgumentError
 from photofinish.cli import run
 from photofinish.files import names
-from photofinish.graph import ModelError, record
+from photofinish.graph import Graph, ModelError, Tensor, record
 from photofinish.layers import Spec
 from photofinish.models import Model, Preparation, checks, find, image, timm_inception, words
 from photofinish.optimizers import SGD
-from photofinish.vocabulary import conv, dropout, gelu, global_average_pool, linear, relu, select
+from photofinish.vocabulary import (
+    average_pool,
+    batch_norm,
+    conv,
+    dropout,
+    gelu,
+    global_average_pool,
+    linear,
+    max_pool,
+    pad,
+    relu,
+    scan,
+    select,
+)
 
 HEAD = """from photofinish import layers
 from photofinish.models import Preparation, image, model, words
@@ -188,8 +201,26 @@ def test_what_fits_is_taken() -> None:
     assert [name for name, _ in words(8, "text", mask="mask")] == ["text", "mask"]
 
 
+@pytest.mark.parametrize("called, function, message", [
+    ("model", lambda x, classes: linear(x, classes), "an input is called model, as the network is in printed code: .*"),
+    ("label", lambda x, classes: linear(x, classes), "an input is called label, as what the loss compares with: .*"),
+    ("x", lambda x, classes: (linear(x, classes),) * 2, "linear1 is returned 2 times: once is enough"),
+])
+def test_what_a_function_makes_has_names_that_code_can_have(called: str, function, message: str) -> None:
+    with pytest.raises(ModelError, match=rf"^net with input 8: {message}$"):
+        Model("net", function, ((called, Spec("C", (8,))),)).graph()
+
+
 def linear_model(x, classes):
     return linear(global_average_pool(x), classes)
+
+
+def body(carry: int, step: int = 3, last=lambda carry, x: (carry, x)) -> Graph:
+    return record(last, {"carry": Spec("C", (carry,)), "x": Spec("C", (step,))})
+
+
+def steps() -> tuple[Tensor, Tensor]:
+    return Tensor("carry", Spec("C", (4,))), Tensor("sequence", Spec("TC", (5, 3)))
 
 
 @pytest.mark.parametrize("use, message", [
@@ -199,7 +230,22 @@ def linear_model(x, classes):
     (lambda x: conv(x, 8, (3, 3, 3)), r"conv takes .* two \(down, across\) as kernel, not \(3, 3, 3\)"),
     (lambda x: conv(x, 8, 3, stride=0), r"conv takes .* as stride, not 0"),
     (lambda x: conv(x, 8, 3, padding="same"),
-     r"conv takes a whole number, two \(down, across\) or four \(top, left, bottom, right\) as padding, not 'same'"),
+     r"conv takes a whole number from 0 on, two \(down, .*\) or four \(top, .*\) as padding, not 'same'"),
+    (lambda x: conv(x, 8, 3, padding=-1), "conv takes a whole number from 0 on, .* as padding, not -1"),
+    (lambda x: pad(x, "1"), r"pad takes a whole number, two \(down, across\) or four \(top, .*\) as padding, not '1'"),
+    (lambda x: max_pool(x, 2, padding=2), "padding 2 has room for a whole window of 2: each side takes less .*"),
+    (lambda x: average_pool(x, (3, 2), 1, padding=(1, 2)), r"padding \(1, 2\) has room for .* of \(3, 2\): .*"),
+    (lambda x: scan(body(2), *steps()),
+     r"scan: the body takes a carry C\(2,\) of float32, and the one it gets is C\(4,\) of float32"),
+    (lambda x: scan(body(4, 2), *steps()), r"scan: the body takes a step C\(2,\) of float32, and .* C\(3,\) .*"),
+    (lambda x: scan(body(4, last=lambda carry, x: (x, carry)), *steps()),
+     r"scan: the body hands on a carry C\(3,\) of float32, and the one it gets is C\(4,\) of float32"),
+    (lambda x: scan(body(4, last=lambda carry, x: carry), *steps()), "scan takes a body .* 2 inputs and 1 outputs"),
+    (lambda x: scan(body(4), *reversed(steps())), r"scan runs along T, .*: Tensor\(carry, C\(4,\)\) has none"),
+    (lambda x: scan(body(4, last=lambda carry, x: (dropout(carry, 0.5), x)), *steps()),
+     r"scan: a body has no Dropout \(dropout1\): use it before or after"),
+    (lambda x: scan(body(4, last=lambda carry, x: (batch_norm(carry), x)), *steps()),
+     r"scan: a body has no BatchNorm \(batch_norm1\): use it before or after"),
     (lambda x: conv(x, 8, 3, groups=0), "conv takes a whole number above 0 as groups, not 0"),
     (lambda x: conv(x, 8, 3, bias="yes"), "conv takes True or False as bias, not 'yes'"),
     (lambda x: conv(x, 8, 3, name=1), "conv takes a text as name, not 1"),

@@ -119,7 +119,9 @@ class Model:
             return outputs
 
         try:
-            return record(with_objective, inputs)
+            graph = record(with_objective, inputs)
+            checks.recorded(graph)
+            return graph
         except ModelError as error:
             sizes = ", ".join(_times(spec.shape) for spec in inputs.values())
             own = "" if shape is None else "; its own input is {}".format(_times(self.inputs[0][1].shape))

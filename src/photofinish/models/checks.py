@@ -7,7 +7,8 @@ import inspect
 import re
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
-from photofinish.arguments import ArgumentError, meant, number, positive, whole
+from photofinish.arguments import ArgumentError, meant, natural, number, positive
+from photofinish.graph import Graph, ModelError
 from photofinish.layers import BinaryCrossEntropy, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import OPTIMIZERS
 
@@ -87,6 +88,21 @@ def model(entry: Any, preparation: type) -> None:
     _called(entry, "reduced", dict(entry.arguments, **small), inputs)
 
 
+def recorded(graph: Graph) -> None:
+    """What a function made of its inputs: names that a printed network can have, and outputs that are several.
+
+    Raises ModelError.
+    """
+    for name, _ in graph.inputs:
+        if name == "model":
+            raise ModelError("an input is called model, as the network is in printed code: give it another name")
+        if name in dict(graph.targets):
+            raise ModelError("an input is called {}, as what the loss compares with: give it another name".format(name))
+    for name in graph.outputs:
+        if graph.outputs.count(name) > 1:
+            raise ModelError("{} is returned {} times: once is enough".format(name, graph.outputs.count(name)))
+
+
 def preparation(given: Any) -> None:
     """All of a Preparation."""
     for field, choices in (("channels", CHANNELS), ("resample", RESAMPLING)):
@@ -95,7 +111,7 @@ def preparation(given: Any) -> None:
             raise ArgumentError("{}={!r}: {}".format(field, value, meant(value, choices)))
     if not number(given.crop) or not 0 < given.crop <= 1:
         raise ArgumentError("crop={!r}: it takes a share of the picture's side, above 0 and up to 1".format(given.crop))
-    if not whole(given.border) or given.border < 0:
+    if not natural(given.border):
         raise ArgumentError("border={!r}: it takes a number of pixels from 0 on".format(given.border))
     for field in ("mean", "deviation"):
         value = getattr(given, field)
