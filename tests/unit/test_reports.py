@@ -519,6 +519,18 @@ def test_values_that_are_not_finite_are_off_by_no_figure() -> None:
     assert plain(told.text) == "a:b failed: inference outputs of output/linear1 (not finite)."
 
 
+@pytest.mark.parametrize(("allowed", "size"), [(0.27, "27 %"), (51.0, "51.00\N{MULTIPLICATION SIGN}"), (0.1, None)])
+def test_groups_that_allow_much_are_told(allowed: float, size: str | None) -> None:
+    narrow, wide = Check("loss", 1, 1e-7, 1e-6, True), Check("gradients", 2, 1e-3, allowed, True, "linear1.weight")
+    masks = Check("dropout", 4, 0.1, 0.2, True, "Dropout(0.5) repeats a mask")
+    of = replace(factories.certificate("a:b", "digest"), checks=(narrow, wide, masks))
+    told = [plain(each.text) for each in certificate.loose((of,))]
+    assert told == ([] if size is None else [
+        "Rounding alone is loud in gradients: more than 10 % of a tensor's size is allowed there (most in the "
+        f"gradients of linear1.weight: {size}), and a mistake that small would pass. The other groups are judged more "
+        "closely."])
+
+
 def test_what_is_no_number_is_null() -> None:
     of = RESULTS["not_comparable"].race
     broken = replace(of.certificates[0], passed=False, checks=(Check("forward", 1, math.nan, 0.0, False),),

@@ -62,6 +62,7 @@ def sheet(found: "Verification") -> "Document":
     tried = tuple(each for each in found.certificates if not each.differences)
     blocks: list[Block] = [certificate.summary(tried)] if tried else []
     blocks += certificate.refused(tried)
+    blocks += certificate.loose(tried)
     blocks += [certificate.reused(tried)] if any(each.reused for each in tried) else []
     blocks += [certificate.differences(each) for each in found.certificates if each.differences]
     blocks += output.untried(found.failures)

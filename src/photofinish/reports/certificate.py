@@ -11,6 +11,7 @@ from photofinish.render.quantities import write
 from photofinish.reports.reading import contender, listed, sent
 from photofinish.values import Certificate, Check, Contender, Result
 
+LOOSE = 0.1  # of a tensor's size: what is allowed more tells little
 
 def section(result: Result) -> Section:
     certificates = result.race.certificates
@@ -33,6 +34,7 @@ def section(result: Result) -> Section:
                      f"of a batch: so does the reference it was compared with (batch {each.batch}), but one process "
                      "with the whole batch does not.")) for each in certificates if each.slices > 1]
     blocks += [reused(certificates)] if any(each.reused for each in certificates) else []
+    blocks += loose(certificates)
     blocks += [overview(certificates), Fold("Every group, side by side", (summary(certificates),))]
     for each in sorted(certificates, key=lambda each: each.passed):
         blocks.append(Fold(f"{each.contender}: every group", _details(each)))
@@ -58,6 +60,23 @@ def reused(certificates: Sequence[Certificate]) -> Note:
              for each in certificates if each.reused]
     return Note(("Proven in an earlier race or verify, with the same model, code, versions and machine: ",
                  *listed(parts), ". --recertify proves anew."))
+
+
+def loose(certificates: Sequence[Certificate]) -> list[Note]:
+    """Where float32 makes so much of rounding that passing tells little: deep networks before they are trained."""
+    most: dict[str, Check] = {}
+    for each in certificates:
+        for check in each.checks:
+            if check.passed and check.group != "dropout" and check.allowed > LOOSE:  # a share of masks is no error
+                most[check.group] = max(check, most.get(check.group, check), key=lambda check: check.allowed)
+    if not most:
+        return []
+    top = max(most.values(), key=lambda check: check.allowed)
+    where = (" of ", Span(top.worst, "code")) if top.worst else ()
+    size = Quantity(top.allowed, "percent" if top.allowed < 1 else "ratio")
+    return [Note(("Rounding alone is loud in ", *listed(list(most)), ": more than ", Quantity(LOOSE, "percent"),
+                  " of a tensor's size is allowed there (most in the ", top.group, *where, ": ", size, "), and a "
+                  "mistake that small would pass. The other groups are judged more closely."))]
 
 
 def _sent(certificate: Certificate) -> str:
