@@ -132,6 +132,10 @@ class Contestant:
         """What train_step ("loss") or infer ("output/<tensor>") returned, in canonical layout."""
         raise NotImplementedError
 
+    def kept(self, handle: Any) -> Any:
+        """A handle that can be read after later steps: a copy where the framework writes each result over the last."""
+        return handle
+
     def device_memory(self) -> Optional[Dict[str, int]]:
         """Bytes by the device's own allocator ("now", "peak"), or None on a CPU."""
         return None

@@ -41,7 +41,8 @@ class Fit:
         first = 0.0
         before, begin = counters(), clock()
         for start in starts:
-            handles.append(contestant.train_step(self._batch("train", order[start:start + self.batch])))
+            handle = contestant.train_step(self._batch("train", order[start:start + self.batch]))
+            handles.append(contestant.kept(handle))
             if start == 0:
                 contestant.wait(handles[0])
                 first = clock() - begin

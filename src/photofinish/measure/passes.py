@@ -78,7 +78,7 @@ class Passes:
 
     def _steps(self) -> Dict[str, Any]:
         """Every batch of the pipeline is stepped on; returns when the last step is done."""
-        wait, clock, step = self.contestant.wait, self.contestant.clock, self.pipeline.step
+        wait, clock, step, kept = self.contestant.wait, self.contestant.clock, self.pipeline.step, self.contestant.kept
         last: Optional[float] = None
         handles: List[Any] = []
         waited: List[float] = []
@@ -90,7 +90,7 @@ class Passes:
             if self.short and index == self.steps > 1:
                 wait(handles[-1])
                 last = clock()
-            handles.append(step(batch))
+            handles.append(kept(step(batch)))
             if index == 1:
                 returned = clock()
                 wait(handles[0])
