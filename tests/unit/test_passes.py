@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from photofinish import models
+from photofinish.measure.fit import Fit
 from photofinish.measure.passes import Passes
 
 BATCH, STEPS = 32, 50
@@ -38,8 +39,33 @@ class Scripted:
     def wait(self, handle: float) -> None:
         self.now = max(self.now, handle)
 
-    def read(self, handle: float) -> dict[str, Any]:
+    def kept(self, handle: Any) -> Any:
+        return handle
+
+    def read(self, handle: Any) -> dict[str, Any]:
         return {"loss": np.float32(1)}
+
+
+class Overwriting(Scripted):
+    """Its steps lose 1, 2, 3..., each written over the one before."""
+
+    def __init__(self) -> None:
+        super().__init__("cpu", 0.0, 0.0)
+        self.loss = np.zeros((), np.float32)
+
+    def train_step(self, batch: Any) -> Any:
+        super().train_step(batch)
+        self.loss += 1
+        return self.loss
+
+    def wait(self, handle: Any) -> None:
+        pass
+
+    def kept(self, handle: Any) -> Any:
+        return handle.copy()
+
+    def read(self, handle: Any) -> dict[str, Any]:
+        return {"loss": handle}
 
 
 @pytest.fixture
@@ -60,3 +86,13 @@ def test_what_a_loop_waited_for_is_told_where_no_step_went_on_meanwhile(
     epoch = Passes(Scripted(device, under_way, first), "numpy", graph, BATCH, samples, 0).epoch(1)
     assert epoch["waited"] == (pytest.approx(FETCH * STEPS) if told else None)
     assert epoch["first_batch"] == pytest.approx(FETCH) and epoch["first_step"] == pytest.approx(STEP + first)
+
+
+def test_the_loss_of_each_step_is_kept_where_the_next_is_written_over_it(samples: Path) -> None:
+    graph = models.find("digits_cnn").graph()
+    assert Passes(Overwriting(), "numpy", graph, BATCH, samples, 0).epoch(1)["loss"] == (1 + STEPS) / 2
+    for kind in ("inputs", "labels"):
+        np.save(samples / f"validation-{kind}.npy", np.load(samples / f"train-{kind}.npy"))
+    np.save(samples / "orders.npy", np.arange(4 * BATCH).reshape(1, -1))
+    told = Fit(Overwriting(), graph, BATCH, samples, samples / "orders.npy").epoch(1)
+    assert told["first_losses"] == [1, 2, 3, 4]
