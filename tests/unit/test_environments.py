@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from factories import case
 from photofinish import environments
@@ -592,6 +593,20 @@ def test_a_version_has_the_recipe_of_its_range_or_the_usual_one_with_another_pin
         version: str, python: str, dependencies: tuple[str, ...]) -> None:
     found = recipes.recipe_of(ALPHA, version)
     assert (found.python, found.dependencies) == (python, dependencies)
+
+
+@pytest.mark.parametrize(("name", "version", "python", "with_it"), [
+    ("torch", "2.2.2", "3.11", "numpy<2"), ("torch", "2.4.0", "3.12", "numpy"),
+    ("tensorflow", "2.16.2", "3.12", "numpy"), ("onnxruntime", "1.17.3", "3.12", "numpy<2"),
+    ("jax", "0.6.2", "3.13", "flax"),  # any: the pinned one asks for a newer jax
+])
+def test_a_version_is_installed_beside_what_its_wheels_were_built_for(name: str, version: str, python: str,
+                                                                      with_it: str) -> None:
+    major, minor = map(int, python.split("."))
+    found = recipes.recipe_of(headers.read_header(headers.FOLDER / f"{name}.py"), version)
+    allowed = SpecifierSet(found.python)
+    assert allowed.contains(python) and not allowed.contains(f"{major}.{minor + 1}")
+    assert with_it in found.dependencies and found.dependencies[0].endswith(f"=={version}")
 
 
 def test_extras_stay_when_a_version_is_pinned() -> None:

@@ -23,6 +23,10 @@
 #     "model.set_attributes(dtype=jnp.bfloat16, raise_if_not_found=False)",
 #     "train_step = jax.jit(train_step, donate_argnums=(0, 1))",
 # ]
+# [[tool.photofinish.recipes]]
+# version = ">=0.6,<0.10"
+# python = ">=3.11,<3.14"
+# dependencies = ["jax", "flax", "optax", "numpy"]
 # ///
 """JAX: a graph is written out as the flax.nnx modules a person would write (mode jit), or as plain functions of
 dictionaries (mode plain); either way one jitted step with donated buffers, by optax. That source is what runs. Mode

@@ -25,6 +25,10 @@
 # "optimization=disabled" = ["options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"]
 # "spinning=on" = []
 # "spinning=off" = ['options.add_session_config_entry("session.intra_op.allow_spinning", "0")']
+# [[tool.photofinish.recipes]]
+# version = "<1.19"
+# python = ">=3.8,<3.13"
+# dependencies = ["onnxruntime", "onnx<1.17", "numpy<2"]
 # ///
 """ONNX Runtime: a session of the graph's ONNX model, run with NumPy arrays, or on a GPU with what lies there.
 

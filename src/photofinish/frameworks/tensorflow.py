@@ -78,6 +78,10 @@
 # modes = ["graph", "eager", "xla"]
 # driver = "_tensorflow.keras2_late"
 # layers = "_keras.keras2"
+# [[tool.photofinish.recipes]]
+# version = ">=2.16,<2.20"
+# python = ">=3.9,<3.13"
+# dependencies = ["tensorflow-cpu", "numpy"]
 # ///
 """TensorFlow as its users have it: a Keras 3 model and a training step of their own.
 

@@ -120,6 +120,14 @@
 # driver = "_torch.older"
 # layers = "_torch.since"
 # hazards = "the wheels hold CUDA libraries, too: about 800 MB to download, from 1.13 on with NVIDIA's own beside them"
+# [[tool.photofinish.recipes]]
+# version = ">=2.1,<2.3"
+# python = ">=3.8,<3.12"
+# dependencies = ["torch", "numpy<2"]
+# [[tool.photofinish.recipes]]
+# version = ">=2.3,<2.5"
+# python = ">=3.8,<3.13"
+# dependencies = ["torch", "numpy"]
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 
