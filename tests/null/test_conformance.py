@@ -49,6 +49,15 @@ worker.main()
 """
 
 
+MUTE = """
+import time
+import photofinish.worker as worker
+honest = worker.answer
+worker.answer = lambda holder, request: time.sleep(3600) if request["do"] == "warm" else honest(holder, request)
+worker.main()
+"""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the command is typed."""
@@ -79,6 +88,7 @@ def test_what_nobody_can_examine_is_wrong_use(here: Path, capsys: pytest.Capture
     (here / "net.py").write_text(LOSSLESS)
     for more, said in ((["--contender", "fake:steady[threads=abc]"], "threads=abc"),
                        (["--contender", "fake:steady[threads=0]"], "threads=0"),
+                       (["--contender", "fake:steady", "--patience", "nan"], "--patience nan"),
                        (["--contender", "fake:steady", "--model", "./net.py:net"], "has no loss")):
         with pytest.raises(SystemExit) as ended:
             conformance.main([f"{PYTHON} good.py", *more])
@@ -99,6 +109,13 @@ def test_of_a_worker_that_does_not_start_the_last_words_are_shown(here: Path,
     broken, *words = said.splitlines()
     assert (code, broken) == (1, "BROKEN  says hello in this version: ended with exit code 2")
     assert "nowhere.py" in words[-1] and "No such file or directory" in words[-1]
+
+
+def test_who_does_not_answer_in_time_is_asked_no_more(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "mute.py").write_text(MUTE)
+    code = conformance.main([f"{PYTHON} mute.py", "--contender", "fake:steady", "--tasks", "infer", "--patience", "8"])
+    assert (code, capsys.readouterr().out.splitlines()[-1]) == (
+        1, "BROKEN  warm (infer): gave no answer to 'warm' within 8 s")
 
 
 def test_a_worker_may_refuse_as_wrong_use(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

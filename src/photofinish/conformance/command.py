@@ -9,6 +9,7 @@ import argparse
 import os
 import shlex
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from photofinish import models
 from photofinish.conformance.candidate import Candidate
-from photofinish.conformance.examination import MODEL, run
+from photofinish.conformance.examination import MODEL, PATIENCE, run
 from photofinish.environments import TASKS, Missing, checked, frameworks, resolve, start
 from photofinish.errors import UsageError
 from photofinish.graph import ModelError
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--contender", default="numpy:reference", help="what it is loaded as (%(default)s)")
     parser.add_argument("--tasks", default=",".join(TASKS), help="what it can be timed at (%(default)s)")
     parser.add_argument("--model", default=MODEL, help="the model, at reduced size (%(default)s)")
+    parser.add_argument("--patience", type=float, default=PATIENCE, metavar="SECONDS",
+                        help="how long any answer may take: more for who compiles for minutes (%(default).0f)")
     chosen = parser.parse_args(arguments)
     passed = True
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
@@ -44,9 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 one_of("task", task, TASKS)
             if not models.find(chosen.model).small().losses and "train" in tasks:
                 raise UsageError(f"{chosen.model} has no loss to train for", "add --tasks infer, or name another model")
+            if not 0 < chosen.patience < threading.TIMEOUT_MAX:
+                raise UsageError(f"--patience {chosen.patience:g}: it takes seconds above 0", "leave it out, say")
         except (UsageError, ModelError, SpellingError) as error:
             parser.error(str(error))
-        with closing(run(candidate, tasks, chosen.model)) as checks:  # at once, if nobody reads on
+        with closing(run(candidate, tasks, chosen.model, chosen.patience)) as checks:  # at once, if nobody reads on
             for check in checks:
                 passed = passed and check.passed
                 print(f"{'ok    ' if check.passed else 'BROKEN'}  {check.name}: {check.seen}", flush=True)

@@ -43,7 +43,8 @@ ENDING = 10.0  # seconds to end when standard input closes
 
 def run(candidate: Candidate, tasks: Sequence[str] = TASKS, model: str = MODEL,
         patience: float = PATIENCE) -> Generator[Check, None, None]:
-    """Puts every request to a worker and gives the checks one by one. The first that kills it is the last."""
+    """Puts every request to a worker and gives the checks one by one. The first that kills it, or that it has not
+    answered after `patience` seconds, is the last: what it says later would be taken for answers to others."""
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
         examination = Examination(candidate, tuple(tasks), model, Path(folder), patience)
         try:
@@ -53,6 +54,8 @@ def run(candidate: Candidate, tasks: Sequence[str] = TASKS, model: str = MODEL,
                 except UsageError as error:  # it answered that what it was asked for is not there
                     yield Check(name, False, error.message)
                 except (WorkerFailed, Broken) as error:
+                    if isinstance(error, WorkerFailed) and error.kind == "hang":
+                        examination.close()
                     alive = examination.alive
                     yield Check(name, False, str(error),
                                 error.log if isinstance(error, WorkerFailed) and not alive else "")
