@@ -1,6 +1,7 @@
 """Framework headers are read without importing anything; contenders are checked against them; each is told where it
 can run."""
 
+import errno
 import importlib
 import json
 import os
@@ -528,14 +529,22 @@ def test_a_library_is_found_under_the_name_that_an_old_binary_asks_for(tmp_path:
                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHOTOFINISH_CACHE", str(tmp_path))
     wanted = {"libold.so.1": "libc.so.6", "libolder.so.1": "libnowhere.so.99"}
-    for _ in range(2):  # what is there is made again
-        found = libraries.variable(wanted, {"LD_LIBRARY_PATH": "/elsewhere"})
+    found = libraries.variable(wanted, {"LD_LIBRARY_PATH": "/elsewhere"})
     if not found:
         pytest.skip("no ldconfig knows a libc.so.6 here")
     folder, _, others = found["LD_LIBRARY_PATH"].partition(":")
     assert others == "/elsewhere" and [each.name for each in Path(folder).iterdir()] == ["libold.so.1"]
     assert (Path(folder) / "libold.so.1").resolve().exists()
     assert libraries.variable({"libolder.so.1": "libnowhere.so.99"}, {}) == libraries.variable({}, {}) == {}
+    monkeypatch.setattr(Path, "symlink_to", read_only)  # what is there need not be made
+    assert libraries.variable(wanted, {"LD_LIBRARY_PATH": "/elsewhere"}) == found
+    (Path(folder) / "libold.so.1").unlink()
+    with pytest.raises(UsageError, match=f"cannot write {folder}: Read-only"):
+        libraries.variable(wanted, {})
+
+
+def read_only(link: Path, target: Path) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
 def test_what_the_system_lacks_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,25 +10,37 @@ from functools import lru_cache
 from pathlib import Path
 
 from photofinish.environments import cache
+from photofinish.errors import UsageError
 
 
 def variable(wanted: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
     """Where a process finds what is `wanted`, a map from the name asked for to the library that stands in for it.
 
-    What the system lacks is left out: the process says itself that it misses it.
+    What the system lacks is left out: the process says itself that it misses it. Raises UsageError where no link can
+    be made.
     """
     known = {name: path for name in wanted if (path := _path_of(wanted[name])) is not None}
     if not known:
         return {}
     digest = hashlib.sha256(repr(sorted(known.items())).encode()).hexdigest()[:16]
     folder = cache.root().parent / "libraries" / digest
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, path in known.items():
-        draft = folder / f".{name}.{os.getpid()}"  # another process may be making the same
-        draft.unlink(missing_ok=True)
-        draft.symlink_to(path)
-        draft.replace(folder / name)
+    try:
+        for name, path in known.items():
+            _link(folder / name, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror}",
+                         "make it writable, or name another folder: PHOTOFINISH_CACHE") from error
     return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(folder), inherited.get("LD_LIBRARY_PATH", "")]))}
+
+
+def _link(place: Path, path: Path) -> None:
+    if place.is_symlink() and place.readlink() == path:  # in a folder that others may only read
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name}.{os.getpid()}")  # another process may be making the same
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(path)
+    draft.replace(place)
 
 
 @lru_cache(maxsize=None)
