@@ -83,6 +83,7 @@ PAIRS = [  # our model, the framework, the twin, an input
     ("vgg16_keras", "tensorflow", "keras.applications:VGG16", (3, 32, 32)),
     ("inception_v3_keras", "tensorflow", "keras.applications:InceptionV3", (3, 75, 75)),
     ("inception_resnet_v2_keras", "tensorflow", "keras.applications:InceptionResNetV2", (3, 75, 75)),
+    ("nasnet_a_mobile", "tensorflow", "keras.applications:NASNetMobile", (3, 32, 32)),
 ]
 MODES = {"torch": "eager", "tensorflow": "eager"}
 OPTIMIZER = SGD(1e-3, 0.9)
@@ -183,15 +184,16 @@ def test_ours_takes_a_file_of_theirs_and_gives_its_outputs(model: str, build: st
     close(ours_given(tmp_path / "w.npz", model, "torch", graph, batch), expected)
 
 
-@pytest.mark.parametrize(("model", "name"), [("inception_v3_keras", "InceptionV3"),
-                                             ("inception_resnet_v2_keras", "InceptionResNetV2")])
-def test_ours_takes_a_file_of_keras_and_gives_its_outputs(model: str, name: str, tmp_path: Path) -> None:
-    """Whatever its process made before: Keras numbers the layers of these on and on."""
-    graph = models.find(model).graph((3, 75, 75))
+@pytest.mark.parametrize(("model", "name", "size"), [
+    ("inception_v3_keras", "InceptionV3", 75), ("inception_resnet_v2_keras", "InceptionResNetV2", 75),
+    ("nasnet_a_mobile", "NASNetMobile", 32)])
+def test_ours_takes_a_file_of_keras_and_gives_its_outputs(model: str, name: str, size: int, tmp_path: Path) -> None:
+    """Whatever its process made before: Keras numbers the layers of some of these on and on."""
+    graph = models.find(model).graph((3, size, size))
     make(Contender("tensorflow", "eager"))  # skips where it is not installed
     import keras
     keras.layers.Conv2D(1, 1), keras.layers.BatchNormalization()
-    theirs = getattr(keras.applications, name)(weights=None, input_shape=(75, 75, 3), classifier_activation=None)
+    theirs = getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), classifier_activation=None)
     generator = np.random.RandomState(0)
     for each in theirs.variables:
         if len(each.shape) == 1:

@@ -19,6 +19,7 @@ from photofinish.files.names import KERAS, left_over, translated
 from photofinish.files.nearest import beside
 from photofinish.frameworks._keras import numbered
 from photofinish.frameworks._keras import weights as keras_weights
+from photofinish.frameworks._keras.halves import HALVES, half
 from photofinish.frameworks._torch import weights as torch_weights
 from photofinish.frameworks._torch.theirs import alike, named_places
 from photofinish.graph import Graph
@@ -275,9 +276,13 @@ def _keras_leaves(layer: Layer, own: list[str]) -> list[str]:
 def _keras_path(path: str, leaves: Mapping[str, list[str]], moved: Mapping[str, str]) -> str:
     """A path of any of Keras' formats as layer/variable; a path without a layer of these stays."""
     parts = [moved.get(part, part) for part in path.partition(":")[0].split("/")]
-    layer = next((part for part in reversed(parts[:-1]) if part in leaves), None)
+    known = {each.partition(":")[0] for each in leaves}  # of a half its layer
+    layer = next((part for part in reversed(parts[:-1]) if part in known), None)
     if layer is None:
         return path
+    if layer not in leaves:
+        kernel = tuple(HALVES)[int(parts[-1])] if parts[-1] in ("0", "1") else parts[-1]
+        return half(layer, kernel) + "/kernel" if kernel in HALVES else path
     leaf = {"depthwise_kernel": "kernel"}.get(parts[-1], parts[-1])
     numbered = leaf.isdigit() and int(leaf) < len(leaves[layer])
     return f"{layer}/{leaves[layer][int(leaf)] if numbered else leaf}"

@@ -179,6 +179,41 @@ NAMES: models.Names = (
         ("stage2.normal_cell{c}", "cell_{c+5}"),
         ("stage3.normal_cell{c}", "cell_{c+11}")), PROJECTED + NORMAL)
 
+KERAS_CELLS = (  # by what name, and whether the image has been halved since `previous`
+    ("stem.reduction_cell{c}", "stem_{c}", True),
+    ("stage2.reduction_cell1", "reduce_4", False),
+    ("stage3.reduction_cell1", "reduce_8", False),
+    ("stage1.normal_cell1", "0", True),
+    ("stage2.normal_cell1", "5", True),
+    ("stage3.normal_cell1", "9", True),
+    ("stage1.normal_cell{c}", "{c-1}", False),
+    ("stage2.normal_cell{c}", "{c+4}", False),
+    ("stage3.normal_cell{c}", "{c+8}", False),
+)
+
+
+def keras(cell: str, name: str, halved: bool) -> models.Names:
+    """What Keras calls the layers of a cell: a separable convolution is one, of two kernels."""
+    kind, branches = (("reduction", ("left1", "right1", "right2", "right3", "left4")) if "reduction" in cell else
+                      ("normal", ("left1", "right1", "left2", "right2", "left5")))
+    own, adjusted, convolved = (("projection1", "factorized_reduction1", "adjust_conv_{n}_") if halved else
+                                ("projection2", "projection1", "adjust_conv_projection_"))
+    names: models.Names = (
+        (own + ".(conv|batch_norm)1", kind + "_(conv|bn)_1_" + name),
+        (adjusted + ".batch_norm1", "adjust_bn_" + name),
+        (adjusted + ".conv{n}", convolved + name))
+    for number, branch in enumerate(branches, start=1):
+        ours, theirs = "separable{}.".format(number), "{}_{}_{}".format(kind, branch, name)
+        names += ((ours + "(conv1|conv3)", "separable_conv_(1|2)_" + theirs + ":depthwise"),
+                  (ours + "(conv2|conv4)", "separable_conv_(1|2)_" + theirs + ":pointwise"),
+                  (ours + "batch_norm{n}", "separable_conv_{n}_bn_" + theirs))
+    return tuple((cell + "." + layer, theirs) for layer, theirs in names)
+
+
+KERAS_NAMES: models.Names = (
+    ("stem.(conv|batch_norm)1", "stem_(conv|bn)1"),
+    ("linear1", "predictions")) + tuple(pair for cell in KERAS_CELLS for pair in keras(*cell))
+
 SMALL: Any = {"stem": 3, "filters": 2, "stages": 1, "cells": 1, "growth": 1}
 LARGE: Any = {
     "inputs": models.image(3, 331, 331),
@@ -199,7 +234,8 @@ SMALLER: Any = {"stem": 32, "filters": 44, "cells": 4, "skip": False}
 
 @models.model("nasnet_a_mobile_cadene", **MOBILE, arguments=dict(
     SMALLER, source=CADENE, windows=(symmetric, shifted, shifted, shifted)))
-@models.model("nasnet_a_mobile", arguments=dict(SMALLER, source=KERAS), **MOBILE)
+@models.model("nasnet_a_mobile", arguments=dict(SMALLER, source=KERAS), names={"keras.applications": KERAS_NAMES},
+              **MOBILE)
 @models.model("nasnet_a_large_cadene", **dict(LARGE, preparation=models.MINUS_ONE_TO_ONE), arguments={
     "source": CADENE, "windows": (symmetric, symmetric, shifted, symmetric)})
 @models.model("nasnet_a_large", names={"timm": NAMES}, **LARGE)

@@ -7,6 +7,7 @@ says how it differs.
 
 import importlib
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from photofinish.frameworks import MISFIT, Arrays, Differences, Unsupported, amo
 from photofinish.frameworks._common.channels_last import Layout, native_shape
 from photofinish.frameworks._common.text import call
 from photofinish.frameworks._keras import numbered
+from photofinish.frameworks._keras.halves import apart, joined
 from photofinish.frameworks._keras.weights import Place, places
 from photofinish.graph import Graph
 
@@ -63,7 +65,9 @@ class Shipped:
             for layer in drawing:
                 layer.rate = 0.0
             drawn.clear()
-        found = places(graph, model, self._called(model))
+        called = self._called(model)
+        parted = SimpleNamespace(variables=apart(model.variables, called.values()))
+        found = joined(places(graph, parted, called))
         why = _misfit(model, graph, found)
         if why is None and Counter(each for each in asked if each[1]) != drawn:
             why = "dropout", counted(Counter(each for each in asked if each[1])), counted(drawn)
