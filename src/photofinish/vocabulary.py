@@ -36,13 +36,13 @@ def _padding(value: Padding) -> Tuple[int, int, int, int]:
     return tuple(value or (0, 0, 0, 0))  # type: ignore[return-value]
 
 
-def _pool(kind: type, kernel: Pair, stride: Optional[Pair], padding: Padding, *how: bool) -> layers.Layer:
+def _narrow(padding: Padding, kernel: Pair) -> Tuple[int, int, int, int]:
     """Raises ArgumentError for a padding that has room for a whole window: there is nothing to pool in it."""
-    window, sides = _pair(kernel), _padding(padding)
-    if any(side >= size for side, size in zip(sides, window * 2)):
+    sides = _padding(padding)
+    if any(side >= size for side, size in zip(sides, _pair(kernel) * 2)):
         raise ArgumentError("padding {} has room for a whole window of {}: each side takes less than the kernel".format(
             padding, kernel))
-    return kind(window, window if stride is None else _pair(stride), sides, *how)  # type: ignore[no-any-return]
+    return sides
 
 
 def _one(layer: layers.Layer, *inputs: Tensor, name: str, share: Optional[Dict[str, str]] = None) -> Tensor:
@@ -119,14 +119,17 @@ def stochastic_depth(x: Tensor, rate: float, name: str = "") -> Tensor:
 def max_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
              ceil: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
-    return _one(_pool(layers.MaxPool, kernel, stride, padding, ceil), x, name=name)
+    layer = layers.MaxPool(_pair(kernel), _pair(kernel if stride is None else stride), _narrow(padding, kernel), ceil)
+    return _one(layer, x, name=name)
 
 
 @checked
 def average_pool(x: Tensor, kernel: Pair, stride: Optional[Pair] = None, padding: Padding = 0,
                  ceil: bool = False, count_padding: bool = False, name: str = "") -> Tensor:
     """Stride defaults to the kernel."""
-    return _one(_pool(layers.AveragePool, kernel, stride, padding, ceil, count_padding), x, name=name)
+    layer = layers.AveragePool(_pair(kernel), _pair(kernel if stride is None else stride), _narrow(padding, kernel),
+                               ceil, count_padding)
+    return _one(layer, x, name=name)
 
 
 @checked
