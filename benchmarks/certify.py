@@ -34,6 +34,7 @@ SWITCHED: dict[Path, dict[str, tuple[str, ...]]] = {  # beside those asked for o
 NAMED = ("resnet50", "mobilenet_v2", "vgg16", "inception_v3", "densenet121", "lstm_lm_small",
          "transformer_base", "bert_base", "ncf_ml_1m", "deepspeech2")  # with --reduced, in every framework
 OLD_MODELS = ("digits_cnn", "alexnet", "vgg19", "mobilenet_v1", "resnet50", "inception_v3")  # with --legacy
+SMALLER = {name: f"{Path(__file__).with_name('windows.py')}:{name}" for name in ("dpn92_cadene", "dpn107_cadene")}
 SIDES = (64, 96, 128, 160, 224, 299, 331)  # depth and width are full, images as small as the architecture allows
 LENGTH = 16  # of sequences
 
@@ -44,7 +45,7 @@ Row = dict[str, Any]
 def shape_of(model: str) -> tuple[int, ...] | None:
     """The first input that a model is certified with: its own if that is smaller; None for single values, which have no
     size."""
-    entry = models.find(model)
+    entry = _proven(model)
     spec = entry.inputs[0][1]
     if not spec.axes:
         return None
@@ -88,8 +89,12 @@ def old_contenders() -> list[str]:
 
 @lru_cache(maxsize=None)
 def recorded(model: str, reduced: bool = False) -> Graph:
-    entry = models.find(model)
-    return entry.small() if reduced else entry.graph(shape_of(model))
+    return models.find(model).small() if reduced else _proven(model).graph(shape_of(model))
+
+
+@lru_cache(maxsize=None)
+def _proven(model: str) -> models.Model:
+    return models.find(SMALLER.get(model, model))
 
 
 @lru_cache(maxsize=None)
@@ -133,7 +138,8 @@ class Ledger:
     def certify(self, model: str, contenders: list[str]) -> list[Row]:
         """One row for each contender; they share the reference."""
         shape = None if self.reduced else shape_of(model)
-        found = api.verify(model, contenders, shape=shape, reduced=self.reduced, listener=tell)
+        proven = model if self.reduced else SMALLER.get(model, model)
+        found = api.verify(proven, contenders, shape=shape, reduced=self.reduced, listener=tell)
         earned = {each.contender: each for each in found.certificates}
         rows = []
         for contender in contenders:

@@ -223,8 +223,12 @@ from photofinish.models.resnet import basic, resnet
 @models.model("resnet18", arguments={"width": 3})
 def mine(image, classes, width):
     return linear(global_average_pool(conv(image, width, 3)), classes)
+
+thin = models.model("thin", arguments={"width": 4})(mine)
+thick = models.model("thick", arguments={"width": 5})(mine)
 """)
-    assert find(path + ":narrow").graph().parameters["conv1.weight"].shape[0] == 2
+    for name, width in (("narrow", 2), ("thin", 4), ("thick", 5)):
+        assert find(path + ":" + name).graph().parameters["conv1.weight"].shape[0] == width
     assert find(path + ":resnet18").graph().parameters["conv1.weight"].shape[0] == 3
     assert find("resnet18").graph().parameters["conv1.weight"].shape[0] == 64
     assert models.all_models() == ZOO

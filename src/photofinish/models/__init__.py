@@ -244,7 +244,8 @@ def _from_file(name: str) -> Model:
                    if not any(vars(module)[each] is entry.function for entry in entered)]
     wanted = function_name or _only(own, named)
     function = getattr(module, wanted, None)
-    for entry in entered:
+    # by its name first: one function may stand behind several
+    for entry in sorted(entered, key=lambda entry: wanted != entry.name):
         if wanted == entry.name or function is entry.function:
             return replace(entry, name=name, function=_clear(entry.function, path))
     if not inspect.isfunction(function) or function is model:  # the decorator that the file imports

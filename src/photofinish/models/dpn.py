@@ -62,9 +62,9 @@ def paths(x: Tensor, added: Tensor, dense: Tensor, width: int, wide: int, growth
     return added + slice_axis(y, 0, wide), concat(dense, slice_axis(y, wide, wide + growth))
 
 
-def classified_by_window(x: Tensor, classes: int) -> Tensor:
-    """Cadene's end; raises ModelError for images that leave no window."""
-    x = conv(average_pool(x, WINDOW, stride=1), classes, 1, bias=True)
+def classified_by_window(x: Tensor, classes: int, window: int) -> Tensor:
+    """Cadene's end, of windows of that side; raises ModelError for images that leave no window."""
+    x = conv(average_pool(x, window, stride=1), classes, 1, bias=True)
     _, down, across = x.shape
     if down * across > 1:
         x = scale(global_average_pool(x, keep_axes=True) + max_pool(x, (down, across)), 0.5)
@@ -95,15 +95,16 @@ WINDOWED = dict(FACTS, reduced=dict(REDUCED, shape=(3, 56, 56)),
                 preparation=replace(FACTS["preparation"], resample="bilinear"))  # as Cadene prepares all pictures
 
 
-@models.model("dpn107_cadene", arguments=dict(DPN107, windows=True), **WINDOWED)
+@models.model("dpn107_cadene", arguments=dict(DPN107, window=WINDOW), **WINDOWED)
 @models.model("dpn107", arguments=DPN107, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
-@models.model("dpn92_cadene", arguments=dict(DPN92, windows=True), **WINDOWED)
+@models.model("dpn92_cadene", arguments=dict(DPN92, window=WINDOW), **WINDOWED)
 @models.model("dpn92", arguments=DPN92, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
 @models.model("dpn68", arguments=SMALL, reduced=REDUCED, names={"timm": TIMM}, **FACTS)
 def dpn(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: Tuple[int, ...], stem: int = 64,
-        stem_kernel: int = 7, width: int = 96, wide: int = 256, groups: int = 32, windows: bool = False) -> Tensor:
+        stem_kernel: int = 7, width: int = 96, wide: int = 256, groups: int = 32, window: int = 0) -> Tensor:
     """`blocks` per stage, each of which adds `growth` channels; `wide` and `width` are the first stage's channels that
-    are added to and those inside a block, and double from stage to stage."""
+    are added to and those inside a block, and double from stage to stage. `window` is the side of the windows of
+    Cadene's end; 0 is timm's."""
     x = relu(batch_norm(conv(image, stem, stem_kernel, stride=2), EPSILON))
     x = max_pool(x, 3, stride=2, padding=1)
     for stage, (count, grown) in enumerate(zip(blocks, growth)):
@@ -114,4 +115,4 @@ def dpn(image: Tensor, classes: int, blocks: Tuple[int, ...], growth: Tuple[int,
                 added, dense = dual_path(added, dense, *sizes)
             x = concat(added, dense)
     x = relu(batch_norm(x, EPSILON))
-    return classified_by_window(x, classes) if windows else linear(global_average_pool(x), classes)
+    return classified_by_window(x, classes, window) if window else linear(global_average_pool(x), classes)

@@ -1,0 +1,13 @@
+"""What certify.py proves in the place of Cadene's DPNs: the same networks, but for windows of 2x2 at the end, not 7x7.
+
+Windows of 7x7 ask for images of 224, on which a proof of dpn92_cadene in TensorFlow takes more than two hours (its
+gradients of grouped convolutions) and one of dpn107_cadene seven. These take images of 64, as the other networks do.
+"""
+
+from photofinish import models
+from photofinish.models.dpn import DPN92, DPN107, WINDOWED, dpn
+
+WINDOW = 2
+
+dpn92_cadene = models.model("dpn92_cadene", arguments=dict(DPN92, window=WINDOW), **WINDOWED)(dpn)
+dpn107_cadene = models.model("dpn107_cadene", arguments=dict(DPN107, window=WINDOW), **WINDOWED)(dpn)
