@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from photofinish import conformance
+from photofinish.conformance import command
 from photofinish.environments import Environment, frameworks
+from photofinish.values import Contender
 
 PYTHON = shlex.quote(sys.executable)
 GOOD = "import photofinish.worker as worker\nworker.main()\n"
@@ -109,6 +111,12 @@ def test_of_a_worker_that_does_not_start_the_last_words_are_shown(here: Path,
     broken, *words = said.splitlines()
     assert (code, broken) == (1, "BROKEN  says hello in this version: ended with exit code 2")
     assert "nowhere.py" in words[-1] and "No such file or directory" in words[-1]
+
+
+def test_who_infers_alone_is_not_asked_to_train() -> None:
+    assert command.tasks_of(Contender("onnxruntime", "default")) == ["infer"]
+    for each in (Contender("torch", "eager"), Contender("mine", "fast")):
+        assert tuple(command.tasks_of(each)) == ("train", "infer")
 
 
 def test_who_does_not_answer_in_time_is_asked_no_more(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

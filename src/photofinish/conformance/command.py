@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("command", nargs="?", default="", help="the command line that starts the worker, in this "
                         "folder (of a contender of the house: its own, if left out)")
     parser.add_argument("--contender", default="numpy:reference", help="what it is loaded as (%(default)s)")
-    parser.add_argument("--tasks", default=",".join(TASKS), help="what it can be timed at (%(default)s)")
+    parser.add_argument("--tasks", help=f"what it can be timed at ({','.join(TASKS)}, or what the house's mode has)")
     parser.add_argument("--model", default=MODEL, help="the model, at reduced size (%(default)s)")
     parser.add_argument("--patience", type=float, default=PATIENCE, metavar="SECONDS",
                         help="how long any answer may take: more for who compiles for minutes (%(default).0f)")
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="photofinish-") as folder:
         try:
             candidate = found(chosen.command, chosen.contender, Path(folder))
-            tasks = chosen.tasks.split(",")
+            tasks = chosen.tasks.split(",") if chosen.tasks is not None else tasks_of(candidate.contender)
             for task in tasks:
                 one_of("task", task, TASKS)
             if not models.find(chosen.model).small().losses and "train" in tasks:
@@ -58,6 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for line in check.log.splitlines():
                     print(f"        {line}", flush=True)
     return 0 if passed else 1
+
+
+def tasks_of(contender: Contender) -> Sequence[str]:
+    """Those of its mode, where it is one of the house, that a worker can be asked for by itself."""
+    own = frameworks()[contender.framework].tasks_of(contender.mode) if contender.framework in frameworks() else TASKS
+    return [task for task in TASKS if task in own] or TASKS
 
 
 def found(command: str, contender: str, folder: Path) -> Candidate:
