@@ -56,7 +56,8 @@ Made by `make docs` from the table of measures. Each is recorded raw and summed 
 
 def commands() -> str:
     """The help of every command, as it is printed in a terminal of WIDTH columns."""
-    root = click.Context(photofinish, info_name="photofinish", max_content_width=WIDTH, terminal_width=WIDTH)
+    root = click.Context(photofinish, info_name="photofinish", max_content_width=WIDTH, terminal_width=WIDTH,
+                         help_option_names=photofinish.context_settings["help_option_names"])
     parts = [COMMANDS, _entry(root)]
     for name, command in photofinish.commands.items():
         context = click.Context(command, root, name, max_content_width=WIDTH, terminal_width=WIDTH)

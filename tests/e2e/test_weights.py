@@ -212,6 +212,7 @@ def without(name: str, **more: np.ndarray) -> Arrays:
     (without("", **{"fc.bias": np.full(10, np.nan)}), ["fc.bias holds values that are not finite", "from before"]),
     (without("", **{"fc.bias": np.ones(10, np.int32)}), ["fc.bias is int32", "floating-point", "float32"]),
     (without("", **{"bn1.running_var": -np.ones(8)}), ["bn1.running_var holds a negative variance"]),
+    ({"conv1.weight": np.ones(3, np.int64)}, ["conv1.weight is int64", "floating-point", "float32"]),
     ({"a": np.ones(3)}, ["names no array of resnet18", "conv1.weight", "or as torchvision or timm does"]),
     ({"conv1.weight": np.ones(3), **{f"a{i}": np.ones(3) for i in range(20)}},
      ["fits no known naming of resnet18: of its 21 arrays only conv1.weight fits", "as torchvision or timm does"]),
@@ -524,6 +525,14 @@ def test_classes_are_numbered_by_folder(tmp_path: Path) -> None:
         np.save(tmp_path / name / "a.npy", np.zeros(1))
     found = {each.path.parent.name: each.label for each in images.find(tmp_path, 3)}
     assert found == {"cat": 0, "dog": 1, "emu": 2}
+
+
+def test_two_folders_of_one_class_are_refused(tmp_path: Path) -> None:
+    for name in ("0", "1", "01"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", np.zeros(1))
+    with pytest.raises(UsageError, match="has the class 1 twice: 01 and 1"):
+        images.find(tmp_path, 3)
 
 
 def test_wilson_s_interval() -> None:

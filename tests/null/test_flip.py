@@ -78,6 +78,8 @@ def test_a_line_is_halved_until_the_nearest_is_known() -> None:
 @pytest.mark.parametrize(("asked", "said"), [
     (("-c", "fake"), "two contenders"), (("-c", f"fake,{LARGE}", "--setting", "step"), "not a setting"),
     (("-c", f"fake,{LARGE}", "--setting", "stpe=1"), "did you mean step"),
+    (("-c", "fake,fake:steady[step=0.02]", "--setting", "step=0.02"), "step=0.02 only makes one of the two the other"),
+    (("-c", f"fake,{LARGE}", "--batches", "1..20000000"), "more than can be looked through"),
     (("-c", f"fake,{LARGE}", "--task", "epoch"), "task of this search")])
 def test_wrong_use_is_told(command: Callable[..., Any], asked: tuple[str, ...], said: str) -> None:
     refused = command("flip", MODEL, *asked)

@@ -166,14 +166,19 @@ def test_of_contenders_on_a_model_of_two_commits_each_is_judged_by_itself(reposi
                          store=store)
     assert [each.outcome for each in found.checks] == ["SLOWER", "NOT COMPARABLE", "NOT COMPARABLE"]
     assert found.outcome == FAILED
-    assert [each.reason for each in found.checks] == ["", f"{wrong}: wrong answer", "inference only"]
+    (first, second, third) = (each.reason for each in found.checks)
+    assert (first, third) == ("", "inference only")
+    assert second.startswith(f"{wrong} on the model of ") and ": wrong answer: inference outputs: error" in second
+    old, new = (each for each in report.document(found).sections if each.name == "failures")
+    assert str(old).count(wrong) and str(new).count(wrong)
     (once,) = gate.run("net.py:made", [slower], baseline="git:HEAD", launches=1, batch=8, store=store).checks
     assert once.reason == "fewer than two launches compare them"
 
 
 @pytest.mark.parametrize(("model", "revision", "said"), [
     ("net.py:made", "git:nowhere", "git knows no such revision"), ("tiny", "git:HEAD", "is no model in a file"),
-    ("new.py:made", "git:HEAD", "is not in that commit")])
+    ("new.py:made", "git:HEAD", "is not in that commit"),
+    ("net.py:other", "git:HEAD", r"git:HEAD: net.py of commit [0-9a-f]{12} has no function other\nname a")])
 def test_a_commit_without_the_model_is_wrong_use(
         repository: Path, store: Path, model: str, revision: str, said: str) -> None:
     (repository / "new.py").write_text(MADE.format(depth=1))

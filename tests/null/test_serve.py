@@ -171,6 +171,9 @@ def test_it_stops_when_the_bound_is_decided(tmp_path: Path) -> None:
     found = serve(tmp_path, QUICK, rate=None, clients=2, latency=0.1)
     (told,) = reports_json.race(found)["contenders"]
     assert told["serving"]["claim"]["word"] == "MET" and len(found.race.launches) < 5
+    for block in found.race.blocks:  # without the first answer of each, which nobody waits for
+        assert block.seconds == pytest.approx([0.02] * len(block.seconds)) and len(block.seconds) == len(block.service)
+        assert block.wall == pytest.approx(sum(block.service))
     assert "99 % of the queries within 100 ms" in str(api.Outcome([found]))
     missed = serve(tmp_path, QUICK, rate=None, clients=2, latency=0.015)
     (told,) = reports_json.race(missed)["contenders"]
@@ -210,7 +213,8 @@ def test_who_cannot_keep_up_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("options", "said"), [
     ({"rate": None}, "--rate 20 or --clients 4"), ({"clients": 3}, "--rate 20 or --clients 4"), ({"rate": -1.0}, "-1"),
     ({"rate": math.nan}, "nan queries or clients are no load"), ({"rate": math.inf}, "inf queries"),
-    ({"share": 1.0}, "--share 99%"), ({"confidence": 1.0}, "--confidence 99%")])
+    ({"share": 1.0}, "--share 99%"), ({"confidence": 1.0}, "--confidence 99%"),
+    ({"queries": 3, "launches": 2}, "3 queries are fewer than the 4 stretches")])
 def test_wrong_use_is_told(tmp_path: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         serve(tmp_path, QUICK, **options)

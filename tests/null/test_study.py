@@ -486,6 +486,14 @@ def test_the_built_in_studies_can_be_planned(name: str, scale: str) -> None:
     assert scale or all(each.published is not None for each in found.races if each.group in found.published)
 
 
+@pytest.mark.parametrize("name", study.builtin())
+def test_the_built_in_studies_are_planned_by_their_command(name: str, tmp_path: Path,
+                                                           command: Callable[..., Run]) -> None:
+    """Whatever devices this machine has."""
+    shown = command("study", "run", name, "--dry-run", "--no-env", "--store", str(tmp_path / "store"))
+    assert (shown.code, shown.err) == (0, "") and "not yet run" in shown.out
+
+
 def described(words: str) -> list[str]:
     """What the published schema says against a study file."""
     checker = jsonschema.Draft202012Validator(schema("study_file"))

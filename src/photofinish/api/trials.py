@@ -6,7 +6,7 @@ from pathlib import Path
 
 from photofinish import models
 from photofinish.environments import GIVEN, TASKS, expand
-from photofinish.errors import UsageError
+from photofinish.errors import UsageError, at_home
 from photofinish.files import images
 from photofinish.files import weights as own
 from photofinish.graph import Graph
@@ -133,10 +133,11 @@ def accuracy(model: str, weights: Path | str, data: Path | str, contenders: Sequ
     words = graph.inputs[0][1].dtype != "float32"
     if output.axes != "C" or len(graph.inputs) != 1 or binary or words:
         raise UsageError(f"{case.model} does not tell classes of images apart", "accuracy is for models that do")
-    pictures, warnings = images.find(Path(data), output.size("C")), images.left_out(Path(data))
+    folder = at_home(data)
+    pictures, warnings = images.find(folder, output.size("C")), images.left_out(folder)
     given = own_weights(weights, model, graph)
     entry, spec = models.find(model), graph.inputs[0][1]
-    warnings += tuple(otherwise(Path(weights), entry, graph))
+    warnings += tuple(otherwise(at_home(weights), entry, graph))
     prepared = images.batches(pictures, spec, entry.preparation, case.batch)
     with trial(contenders, {"infer": case}, graph, optimizer, store or DEFAULT_STORE, listener=listener,
                timeout=timeout, environments=environments, make_environments=make_environments, weights=given,

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 @click.command("accuracy", epilog="""\b
 Examples:
   photofinish accuracy resnet50 --weights resnet50.safetensors --data imagenet/val
-  photofinish accuracy ./net.py:model --weights net.npz --data pictures -c torch:eager,tensorflow:xla --json
+  photofinish accuracy ./net.py:net --weights net.npz --data pictures -c torch:eager,tensorflow:xla --json
 
-Exit code: 0 done, 1 a contender failed, 2 wrong use.""")
+Exit code: 0 done, 1 a contender failed, 2 wrong use, 130 interrupted.""")
 @click.argument("model")
 @options.own_weights(required=True)
 @click.option("--data", type=click.Path(path_type=Path), required=True, metavar="FOLDER",

@@ -41,7 +41,7 @@ Exit code: 0 one is advised; 1 nothing can be, 2 wrong use, 130 interrupted.""")
               help="Race nothing: read it from a race in the store (last, or an id; see: photofinish report --list).")
 @click.option("--no-repeat", "repeat", flag_value=False, default=True,
               help="Do not race the first two again to see whether the advice holds.")
-@options.contenders
+@options.contenders_of("Default: every mode of the installed frameworks that has the task.")
 @options.environments
 @click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
 @options.case

@@ -20,7 +20,7 @@ Examples:
 Exit code: 0 a cause is named (and CONFIRMED, unless --no-check) or none is there to name; 1 NOT CONFIRMED, 2 wrong use,
 3 not everything could be compared, 130 interrupted.""")
 @click.argument("model")
-@options.contenders
+@options.contenders_of("One, or two that differ: nobody is taken by default.")
 @click.option("--factor", "factors", multiple=True, metavar="NAME=LOW,HIGH",
               help="A setting with two levels: an option of a contender (threads=1,2), its mode (mode=eager,compile) "
                    "or the batch (batch=8,32); may be given up to eight times. A contender that says nothing of it "

@@ -20,7 +20,7 @@ Examples:
 Exit code: 0 something reverses the ranking, or nothing tried does; 1 what did, did not again; 2 wrong use, 3 there is
 no ranking to reverse, 130 interrupted.""")
 @click.argument("model")
-@options.contenders
+@options.contenders_of("Two that differ: nobody is taken by default.")
 @click.option("--task", "-t", default="train", show_default=True, metavar="TASK", help="train or infer.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=LEVEL",
               help="A setting to try of each contender that has it; may be given several times. Default: every other "

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @click.command("gate", epilog="""\b
 Examples:
   photofinish gate resnet18 --contenders torch:eager --baseline 2.12.1
-  photofinish gate ./net.py:model --contenders torch:eager --baseline .venv-production --max-slowdown 5%
-  photofinish gate ./net.py:model --contenders torch:eager,tensorflow:graph --baseline git:main
+  photofinish gate ./net.py:net --contenders torch:eager --baseline .venv-production --max-slowdown 5%
+  photofinish gate ./net.py:net --contenders torch:eager,tensorflow:graph --baseline git:main
   photofinish gate resnet18 --baseline main/.photofinish --task train --task infer --junit gate.xml --markdown
 
 Exit code: 0 no slow-down is shown; 1 one is; 2 wrong use, 3 not everything could be compared, 130 interrupted.""")
@@ -24,7 +24,7 @@ Exit code: 0 no slow-down is shown; 1 one is; 2 wrong use, 3 not everything coul
 @click.option("--baseline", required=True, metavar="WHAT",
               help="What was: a version (2.12.1), a contender (torch@2.12.1:eager), a virtual environment, the folder "
                    "of a store, whose versions are then taken, or git:REVISION: the model's own file, as it was then.")
-@options.contenders
+@options.contenders_of("Default: whom the baseline names, where it does.")
 @click.option("--task", "-t", "tasks", multiple=True, default=("train",), show_default=True, metavar="TASK",
               help="train or infer; may be given twice.")
 @click.option("--max-slowdown", type=options.Share(), default="3%", show_default=True,

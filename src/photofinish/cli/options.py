@@ -192,12 +192,20 @@ def either(model: str | None, session: str | None, what: str, verb: str) -> None
 COUNT = click.IntRange(min=1)
 SEVERAL = click.IntRange(min=2)  # of one launch nothing can be told
 
-contenders = click.option(
-    "--contenders", "-c", "contenders", multiple=True, metavar="LIST",
-    help="Framework:mode[option=value,...], separated by commas; framework:mode+strategy[2] trains with two processes. "
-         "An environment variable that frameworks obey may be an option: tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=0]. "
-         "Default: every installed framework in its default mode; `all`: every framework there is, in environments "
-         "made for them; `all,-theano`: all but that one. One named twice races against itself.")
+
+
+def contenders_of(default: str) -> Callable[[Command], Command]:
+    """Who takes part, and who that is where nobody is named."""
+    return click.option(
+        "--contenders", "-c", "contenders", multiple=True, metavar="LIST",
+        help="Framework:mode[option=value,...], separated by commas; framework:mode+strategy[2] trains with two "
+             "processes. An environment variable that frameworks obey may be an option: "
+             "tensorflow:graph[TF_ENABLE_ONEDNN_OPTS=0]. `all`: every framework there is, in environments made for "
+             f"them; `all,-theano`: all but that one. {default}")
+
+
+contenders = contenders_of("Default: every installed framework in its default mode. One named twice races against "
+                           "itself.")
 memory_limit = click.option("--memory-limit", type=Size(), metavar="SIZE",
                             help="What one process may hold when the largest batch is looked for, such as 2GiB. "
                                  "Default: half of the machine's; on a GPU its own memory is the limit.")

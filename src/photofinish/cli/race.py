@@ -15,7 +15,7 @@ Examples:
   photofinish race resnet18
   photofinish race resnet50 -c torch:eager,torch:compile,tensorflow:xla -t train -t infer
   photofinish race resnet50 -c torch:eager,torch:eager[layout=channels_last] --batch 16
-  photofinish race ./net.py:model --input 3x64x64 --classes 10 --html report.html
+  photofinish race ./net.py:net --input 3x64x64 --classes 10 --html report.html
   photofinish race digits_cnn -c torch:eager,torch:eager   (a placebo: it should be a tie)
   photofinish race digits_cnn --task fit --target 97% --seeds 5
   photofinish race resnet50 --task epoch --data patterns:100 --epochs 3
@@ -68,7 +68,7 @@ def command(model: str, contenders: tuple[str, ...], tasks: tuple[str, ...], cho
     """Race contenders on MODEL and judge them.
 
     MODEL is a name of the zoo (photofinish list models) or a function in a file of yours
-    (./net.py:model). Every contender is first proven to compute the same thing; then fresh processes
+    (./net.py:net). Every contender is first proven to compute the same thing; then fresh processes
     of all of them take turns in random order until the verdict is clear or the budget is spent.
     """
     from photofinish import api

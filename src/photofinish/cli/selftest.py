@@ -20,7 +20,7 @@ Examples:
   photofinish selftest --thorough      (every installed framework: hours)
 
 Exit code: 0 passed, 1 something failed, 2 wrong use.""")
-@options.contenders
+@options.contenders_of("Default: two that are installed.")
 @options.environments
 @click.option("--thorough", is_flag=True,
               help="The first two modes of every installed framework, where no contenders are named.")

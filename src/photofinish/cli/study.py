@@ -62,7 +62,9 @@ def list_studies(as_json: bool) -> None:
 Examples:
   photofinish study run asu-2023 --scale small --dry-run
   photofinish study run asu-2023 --scale small --only resnet18 --only infer
-  photofinish study run ./mine.toml --html mine.html""")
+  photofinish study run ./mine.toml --html mine.html
+
+Exit code: 0 done, 1 nothing could be raced, 2 wrong use, 130 interrupted.""")
 @click.argument("study")
 @scale
 @click.option("--dry-run", is_flag=True,
@@ -91,7 +93,8 @@ def run(study: str, scale: str, dry_run: bool, only: tuple[str, ...], seed: int 
     venues = Venues.of(environments, make_environments)  # what is wrong there is wrong of a dry run, too
     found = find(study, scale)
     asked = verb.narrowed(found, only)
-    venues.insist([each for race in found.races for each in expand(*race.contenders, device=race.device)])
+    if venues.given:
+        venues.insist([each for race in found.to_run() for each in expand(*race.contenders, device=None)])
     known = verb.outcome(found, store)
     due = verb.due_today(asked, known)
     others = provenance.of_others([result for each in known for result in each.results]) if due else ""

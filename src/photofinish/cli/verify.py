@@ -18,7 +18,7 @@ Examples:
   photofinish verify mobilenet_v2 -c torch:eager,tensorflow:graph --json
   photofinish verify resnet152 --reduced     (the same function, fewer layers: quick)
 
-Exit code: 0 all certified, 1 one is not, 2 wrong use.""")
+Exit code: 0 all certified, 1 one is not, 2 wrong use, 130 interrupted.""")
 @click.argument("model")
 @options.contenders
 @options.environments

@@ -24,7 +24,6 @@ COMMON_OPTIONS: dict[str, tuple[str, ...]] = {"threads": WHOLE_NUMBER, "allocato
                                               "fault": sabotage.FAULTS, "at": WHOLE_NUMBER, "task": ("train", "infer"),
                                               "copies": WHOLE_NUMBER, "float64": (), "input": NUMBER}
 STRATEGY_OPTIONS: dict[str, tuple[str, ...]] = {"rank": WHOLE_NUMBER}  # which of the processes a fault is planted in
-FOR_TESTS = ("handicap", "fault", "at", "task", "copies", "float64", "rank")  # understood, and offered to nobody
 ALSO_CALLED = {"gpu": ("cuda",), "nvidia": ("cuda",),  # what others call a kind of device, or a framework
                "pytorch": ("torch",), "tf": ("tensorflow",), "flax": ("jax",), "tflite": ("litert",),
                "keras": ("keras-tensorflow", "keras-jax", "keras-torch"), "ort": ("onnxruntime",),
@@ -138,7 +137,8 @@ def checked(text: str, device: str | None = "cpu") -> Contender:
             _check_switch(framework, option)
             continue
         if option not in options:
-            raise unknown(f"option of {framework.name}", option, [each for each in options if each not in FOR_TESTS])
+            offered = [each for each in options if each not in sabotage.OPTIONS]  # faults are for tests
+            raise unknown(f"option of {framework.name}", option, offered)
         allowed = options[option]
         if allowed == WHOLE_NUMBER:
             if not value.isdecimal():

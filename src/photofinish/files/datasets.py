@@ -51,7 +51,7 @@ class Source:
 
 def is_text(text: str) -> bool:
     """Whether what is spelled so would be a file of words."""
-    return Path(text).suffix in texts.SUFFIXES
+    return Path(text).suffix.lower() in texts.SUFFIXES
 
 
 def find(text: str) -> Source:

@@ -41,6 +41,11 @@ def find(folder: Path, classes: int) -> tuple[Picture, ...]:
         raise UsageError(f"{folder} has a class {largest}, the model tells {classes} apart, counted from 0",
                          f"pass --classes {largest + 1} (and weights for so many), or number the folders 0 to "
                          f"{classes - 1}")
+    same = {int(each.name): each.name for each in reversed(named)} if numbered else {}
+    for each in named if numbered else ():
+        if same[int(each.name)] != each.name:
+            raise UsageError(f"{folder} has the class {int(each.name)} twice: {same[int(each.name)]} and {each.name}",
+                             "put its pictures into one folder")
     if not numbered and len(named) != classes:
         raise UsageError(f"{folder} has {len(named)} classes, the model tells {classes} apart",
                          "name the folders by the numbers of their classes, or pass --classes")

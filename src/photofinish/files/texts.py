@@ -28,7 +28,7 @@ def read(path: Path, graph: Graph) -> DataSet:
     UsageError."""
     (_, given), = graph.inputs
     length, vocabulary = given.size("T"), graph.spec(graph.losses[0].prediction).size("C")
-    tokens, source = _ids(path, vocabulary) if path.suffix == ".bin" else _words(path, vocabulary)
+    tokens, source = _ids(path, vocabulary) if path.suffix.lower() == ".bin" else _words(path, vocabulary)
     train, validation = (_cut(part, length, path) for part in _parted(tokens))
     return DataSet(path.name, train, validation, vocabulary, source)
 

@@ -91,6 +91,9 @@ def read(path: Path, model: Model, graph: Graph) -> Arrays:
     """
     stored = _stored(path)
     found = {name: array for name, array in stored.items() if _floating(array)}
+    if stored and not found:
+        name, array = next(iter(stored.items()))
+        raise UsageError(f"{path.name}: {name} is {array.dtype}, and weights are floating-point", "write it as float32")
     declared = _declared(graph)
     best = _best(found, model, graph)
     if not best.matches or best.matches < FITS * min(len(found), len(declared)):
@@ -294,7 +297,7 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
         raise UsageError(f"{path} is a folder, and no file", "name a file in it")
     if not path.is_file():
         raise UsageError(f"there is no file {path}", beside(path))
-    reader = READERS.get(path.suffix)
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UsageError(f"cannot read weights from {path.name}: known are {', '.join(READERS)}", CONVERT)
     try:

@@ -13,7 +13,7 @@ FAILED, PASSED, OPEN, NOT_JUDGED = "FAILED", "PASSED", "UNDECIDED", "NOT COMPARA
 class Check:
     """One candidate against its baseline (as told to people) in one task. `regression` is None where they could not be
     compared; `changed` are the packages of which their environments have different versions: (name, the baseline's, the
-    candidate's)."""
+    candidate's). `before` is the race of the model as it stood, where that is the baseline."""
 
     baseline: str
     candidate: str
@@ -21,6 +21,7 @@ class Check:
     regression: Regression | None
     reason: str = ""
     changed: tuple[tuple[str, str, str], ...] = ()
+    before: Result | None = None
 
     @property
     def outcome(self) -> str:

@@ -33,6 +33,7 @@ from photofinish.reports.reading import TASKS, attributed, contender, listed
 from photofinish.stats.regression import OPEN as UNDECIDED
 from photofinish.stats.regression import SLOWER, WITHIN, Regression
 from photofinish.stats.student import confidence
+from photofinish.values import Result
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TONES = {PASSED: "good", OPEN: "open", FAILED: "bad", NOT_JUDGED: "bad"}
@@ -48,17 +49,23 @@ def document(gate: Gate) -> Document:
     """What was checked and what came of it."""
     said = sentence(gate)
     blocks: list[Block] = [Banner(_TONES[gate.outcome], gate.outcome, said, tuple(_details(gate)))]
-    warnings = [each for check in gate.checks for each in attributed(check.result, check.result.warnings)]
+    warnings = [text for each in _results(gate) for text in attributed(each, each.warnings)]
     blocks += [Note(each, "warning") for each in dict.fromkeys(warnings)]
     blocks += [Note((contender(each.contender), f" was not checked: {each.reason}",
                      *((f" ({each.cure})",) if each.cure else ()))) for each in gate.skipped]
     checks: tuple[Block, ...] = (*_chart(gate), _table(gate), *_changes(gate)) if gate.checks else ()
     sections = [Section("gate", "", tuple(blocks)), Section("checks", "Every check", checks)]
-    sections += [failures.section(each.result) for each in gate.checks]
+    sections += [failures.section(each) for each in _results(gate)]
     about = race.describe(gate.checks[0].result.race.case) if gate.checks else ""
     name = gate.checks[0].result.race.case.model if gate.checks else "Nothing"
     return Document(f"{name} against {gate.baseline}", about, "regression gate", said, (),
                     tuple(each for each in sections if each.blocks))
+
+
+def _results(gate: Gate) -> list[Result]:
+    """The races of all checks, each once, that of the model as it stood before that of it now."""
+    raced = [each for check in gate.checks for each in (check.before, check.result) if each is not None]
+    return list({id(each): each for each in raced}.values())
 
 
 def as_json(gate: Gate) -> dict[str, Any]:

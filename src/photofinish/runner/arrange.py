@@ -12,7 +12,7 @@ import numpy as np
 from photofinish import environments, machine, models
 from photofinish.data.sets import DataSet
 from photofinish.environments import PIPELINE_TASKS, STRATEGY_TASKS, TASKS
-from photofinish.errors import UsageError, unknown
+from photofinish.errors import UsageError, at_home, unknown
 from photofinish.files import datasets, texts
 from photofinish.files.datasets import Source
 from photofinish.files.weights import read
@@ -314,7 +314,7 @@ def make_training(task: str, data: DataSet, graph: Graph, spelled: str, batch: i
 
 def own_weights(path: Path | str | None, model: str, graph: Graph) -> Arrays | None:
     """The arrays of a file of the user's, None without one. Raises UsageError if they do not fit the graph."""
-    return None if path is None else read(Path(path), models.find(model), graph)
+    return None if path is None else read(at_home(path), models.find(model), graph)
 
 
 @contextmanager

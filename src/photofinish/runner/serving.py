@@ -34,8 +34,12 @@ def make_load(rate: float | None, clients: int | None, latency: float | None, sh
         if not 0 < value < 1:
             raise UsageError(f"a {name} of {value:g} can never be shown", f"write --{name} 99%")
     looks = launches or LAUNCHES
-    wanted = queries or tails.needed(share, ALLOWED, 1 - (1 - confidence) / looks)
-    return Load(-(-wanted // (looks * ROUNDS)), rate, clients, latency, share, confidence, looks)
+    blocks = looks * ROUNDS
+    if queries is not None and queries < blocks:
+        raise UsageError(f"{queries} queries are fewer than the {blocks} stretches that they are asked in",
+                         f"write --queries {blocks} or more, or fewer --launches")
+    each = queries // blocks if queries else -(-tails.needed(share, ALLOWED, 1 - (1 - confidence) / looks) // blocks)
+    return Load(each, rate, clients, latency, share, confidence, looks)
 
 
 class ServeSession(Session):
@@ -73,18 +77,26 @@ class ServeLaunch(LaunchRun):
         return max(answered, 1 / rate) if rate else answered
 
     def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
-        """So many queries; of one number, fewer of them are the first ones."""
+        """So many queries; of one number, fewer of them are the first ones.
+
+        Clients all ask for the first time at once, of a server that has nothing to do: these first answers come sooner
+        than any later, and are left out.
+        """
         load, file, coming = _load(self.course), None, 0.0
+        first = load.clients or 0
         if load.rate:
             file = self.course.folder / f"arrivals-{self.number}-{number}.npy"
             moments = arrivals(load.rate, steps, (self.course.seed, self.number, number))
             np.save(file, moments)
             coming = float(moments[-1])  # until the last query is there, whoever waits for it is no sluggard
-        reply = worker.ask(SERVE, self.course.patience.serve + coming, queries=steps, clients=load.clients or 0,
+        reply = worker.ask(SERVE, self.course.patience.serve + coming, queries=first + steps, clients=first,
                            arrivals=None if file is None else str(file))
-        return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
-                     reply["foreign"], reply["resume"], reply["loss"], group=self.group,
-                     service=tuple(reply["service"]), wall=reply["wall"])
+        seconds, service, wall = tuple(reply["seconds"]), tuple(reply["service"]), reply["wall"]
+        lasting = wall - seconds[first - 1] if first else wall  # whoever asked first waited since the beginning
+        share = lasting / wall if wall else 1.0
+        return Block(self.number, number, position, name, task, seconds[first:], share * reply["cpu"],
+                     round(share * reply["faults"]), reply["foreign"], reply["resume"], reply["loss"], group=self.group,
+                     service=service[first:], wall=lasting)
 
 
 def arrivals(rate: float, queries: int, seed: tuple[int, ...]) -> np.ndarray:

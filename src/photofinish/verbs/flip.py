@@ -29,6 +29,7 @@ from photofinish.runner.arrange import check_counts, left_out, one_of
 from photofinish.values import Contender, Progress, Race
 
 LAUNCHES = 6  # of every race: fixed beforehand, so that each is looked at once
+MOST = 2 ** 20  # samples of a batch that a search goes up to
 
 
 def run(model: str, contenders: Sequence[str], task: str = "train", *, settings: Sequence[str] = (),
@@ -49,6 +50,12 @@ def run(model: str, contenders: Sequence[str], task: str = "train", *, settings:
         raise UsageError("a verdict is of two contenders that differ", "write -c torch:eager,tensorflow:graph")
     left_out((task,), pair)
     check_settings(pair, settings, device)
+    for text in settings:
+        if not _settings(pair, [text], task, device):
+            raise UsageError(f"{text} only makes one of the two the other", "name another level, or another setting")
+    if max(batches, default=0) > MOST:
+        raise UsageError(f"batches up to {max(batches)} are more than can be looked through",
+                         f"write an end up to {MOST}")
     entry = models.find(model)
     for each in shapes:  # what the model does not take is told before anything races
         entry.graph(each, asked.get("classes"))

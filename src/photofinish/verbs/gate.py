@@ -105,14 +105,14 @@ def _changed_model(name: str, commit: str, before: Result, after: Result, limit:
     barred = _barred(before.race, commit, name) or _barred(after.race, "now", name)
     found = None if barred else regression.between(before.race, after.race, name, limit, family)
     reason = "" if found else barred or "fewer than two launches compare them"
-    return Check(f"{name} on the model of {commit}", name, after, found, reason)
+    return Check(f"{name} on the model of {commit}", name, after, found, reason, before=before)
 
 
 def _barred(race: Race, when: str, name: str) -> str:
     """Why a contender is not judged by its race on one of the models, whatever the others in it did; "" if it is."""
     failure = failure_of(race, name)
     if failure is not None:
-        return f"{name}: {failure.kind}"
+        return f"{name} on the model of {when}: {failure.kind}: {failure.message}"
     unproven = f"the model of {when} is not proven to be computed as the reference does"
     skipped = (each.reason for each in race.skipped if each.contender == name)
     return next(skipped, unproven if no_certificate(race, name) else "")
