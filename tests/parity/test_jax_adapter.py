@@ -20,8 +20,8 @@ from photofinish.frameworks import Setup, Unsupported, native_source
 from photofinish.frameworks._flax import plain
 from photofinish.frameworks._flax.weights import places
 from photofinish.frameworks.jax import Contestant
-from photofinish.graph import Tensor, loss, record
-from photofinish.layers import SoftmaxCrossEntropy, Spec
+from photofinish.graph import Tensor, apply, loss, record
+from photofinish.layers import Scan, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer
 from photofinish.vocabulary import (
     batch_norm,
@@ -39,7 +39,6 @@ from photofinish.vocabulary import (
     max_pool,
     relu,
     relu6,
-    scan,
     tanh,
 )
 
@@ -205,7 +204,7 @@ def test_names_that_python_or_the_code_needs_are_changed(mode: str) -> None:
 
 def test_a_layer_that_cannot_be_had_is_named() -> None:
     step = record(lambda carry, x: (dropout(carry + x, 0.5),) * 2, {"carry": Spec("C", (3,)), "x": Spec("C", (3,))})
-    graph = record(lambda carry, x: scan(step, carry, x, name="walk"),
+    graph = record(lambda carry, x: apply(Scan(step), carry, x, name="walk"),
                    {"carry": Spec("C", (3,)), "x": Spec("TC", (5, 3))})
     for mode in MODES:
         with pytest.raises(Unsupported, match="walk"):

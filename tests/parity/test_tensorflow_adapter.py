@@ -16,8 +16,8 @@ from parity.contenders import make
 from photofinish import data, weights
 from photofinish.frameworks import Setup, Unsupported
 from photofinish.frameworks.tensorflow import Contestant, native_source
-from photofinish.graph import Tensor, loss, record
-from photofinish.layers import Linear, SoftmaxCrossEntropy, Spec
+from photofinish.graph import Tensor, apply, loss, record
+from photofinish.layers import Linear, Scan, SoftmaxCrossEntropy, Spec
 from photofinish.optimizers import SGD, Adam, Optimizer
 from photofinish.values import Contender
 from photofinish.vocabulary import (
@@ -32,7 +32,6 @@ from photofinish.vocabulary import (
     max_pool,
     relu,
     relu6,
-    scan,
 )
 
 MODES = ["eager", "graph", "xla"]
@@ -295,7 +294,7 @@ def test_bf16_computes_with_coarser_products_and_keeps_what_it_learns_in_float32
 
 def test_a_layer_that_cannot_be_had_is_named() -> None:
     step = record(lambda carry, x: (relu(carry + x),) * 2, {"carry": Spec("TC", (2, 3)), "x": Spec("TC", (2, 3))})
-    graph = record(lambda carry, x: scan(step, carry, x, name="walk"),
+    graph = record(lambda carry, x: apply(Scan(step), carry, x, name="walk"),
                    {"carry": Spec("TC", (2, 3)), "x": Spec("TC", (5, 3))})
     with pytest.raises(Unsupported, match="walk"):
         Contestant(Setup("graph")).build(graph, BATCH)

@@ -19,10 +19,10 @@ from parity.cases import cases
 from photofinish import layers
 from photofinish.frameworks import Arrays, Setup, Unsupported
 from photofinish.frameworks.numpy import RULES, Contestant, Pass, Use, adam, sgd
-from photofinish.graph import record
+from photofinish.graph import apply, record
 from photofinish.layers import KINDS, Spec
 from photofinish.optimizers import SGD, Adam
-from photofinish.vocabulary import batch_norm, dropout, scan
+from photofinish.vocabulary import batch_norm, dropout
 
 NAMES = list(cases())
 
@@ -377,7 +377,8 @@ def test_what_numpy_cannot_be(setup: Setup) -> None:
 def test_a_scan_over_a_body_with_state_is_refused_by_name() -> None:
     carried = {"carry": Spec("C", (4,)), "x": Spec("C", (4,))}
     body = record(lambda carry, x: (batch_norm(carry + x),) * 2, carried)
-    graph = record(lambda carry, x: scan(body, carry, x), {"carry": Spec("C", (4,)), "x": Spec("TC", (3, 4))})
+    graph = record(lambda carry, x: apply(layers.Scan(body), carry, x),
+                   {"carry": Spec("C", (4,)), "x": Spec("TC", (3, 4))})
     with pytest.raises(Unsupported, match="scan1"):
         contestant().build(graph, BATCH)
 

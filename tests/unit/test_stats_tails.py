@@ -56,6 +56,12 @@ def test_a_claim_is_met_missed_or_open() -> None:
     assert tails.claim([slow, slow], 0.02, 0.99, 0.99).word == "MISSED"
 
 
+def test_who_was_late_often_enough_lacks_a_launch_and_no_steps() -> None:
+    alone = tails.claim([[0.03] * 40], 0.02, 0.99, 0.99)
+    assert (alone.word, alone.more) == ("UNDECIDED", 0)
+    assert tails.claim([[0.03] * 40] * 2, 0.02, 0.99, 0.99).word == "MISSED"
+
+
 def test_one_launch_says_nothing_of_others() -> None:
     for latency in (0.01, 0.03):
         found = tails.claim([[latency] * 900], 0.02, 0.99, 0.99)

@@ -114,8 +114,8 @@ def claim(launches: Launches, bound: float, share: float, confidence: float) -> 
     from scipy.special import bdtrc
 
     seen, over = sum(map(len, launches)), sum(each > bound for launch in launches for each in launch)
-    more = max(0, needed(share, over, confidence) - seen)
     missed = over > 0 and bdtrc(over - 1, seen, 1 - share) <= 1 - confidence
+    more = 0 if missed else max(0, needed(share, over, confidence) - seen)  # of too many late ones more tell no more
     word = "MISSED" if missed else "UNDECIDED" if more else "MET"
     if word != "UNDECIDED" and not borne_out(word, launches, bound, share, confidence):
         word = "UNDECIDED"

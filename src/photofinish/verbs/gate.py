@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photofinish import api
+from photofinish import api, models
 from photofinish.environments import Choice, expand
 from photofinish.errors import Stopped, UsageError
 from photofinish.gate import Check, Gate, commits
 from photofinish.gate.baseline import Pair, pairs
+from photofinish.graph import ModelError
 from photofinish.runner.arrange import check_shares, check_tasks, find_entries, left_out, make_case, named
 from photofinish.runner.largest import fixed_batch
 from photofinish.stats import regression
@@ -84,6 +85,12 @@ def _since(model: str, contenders: Sequence[str], tasks: Sequence[str], baseline
         raise UsageError(f"--baseline {baseline} does not say whose", "name the candidates: --contenders torch:eager")
     folder = Path(store or api.DEFAULT_STORE)
     was, commit = commits.stood(model, baseline.removeprefix(commits.MARK), folder / "commits")
+    try:
+        models.find(was)
+    except ModelError as error:
+        kept, now = was.partition(":")[0], model.partition(":")[0]
+        told = str(error).replace(kept, f"{now} of commit {commit}").partition("; write")[0]
+        raise UsageError(f"--baseline {baseline}: {told}", "name a revision that has this model") from error
     everyone = expand(*contenders, device=device)
     check_tasks(tasks)
     left_out(tasks, everyone, least=1)
