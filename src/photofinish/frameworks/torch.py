@@ -124,10 +124,12 @@
 # version = ">=2.1,<2.3"
 # python = ">=3.8,<3.12"
 # dependencies = ["torch", "numpy<2"]
+# hazards = "never tried here: the wheels bring NVIDIA's libraries, gigabytes to download"
 # [[tool.photofinish.recipes]]
 # version = ">=2.3,<2.5"
 # python = ">=3.8,<3.13"
 # dependencies = ["torch", "numpy"]
+# hazards = "never tried here: the wheels bring NVIDIA's libraries, gigabytes to download"
 # ///
 """PyTorch: a graph is written out as the nn.Module a person would write, and that source is what runs.
 
