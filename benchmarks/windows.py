@@ -1,7 +1,7 @@
 """What certify.py proves in the place of Cadene's DPNs: the same networks, but for windows of 2x2 at the end, not 7x7.
 
-Windows of 7x7 ask for images of 224, on which a proof of dpn92_cadene in TensorFlow was given up after two hours (of two
-cores that others used, too); dpn107_cadene has three times its work. These take images of 64, as the other networks do.
+Windows of 7x7 ask for images of 224, on which a proof of dpn92_cadene in TensorFlow was given up after two hours (on
+two cores that others used, too); dpn107_cadene has three times its work. These take images of 64, as others do.
 """
 
 from photofinish import models
