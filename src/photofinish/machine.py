@@ -183,17 +183,25 @@ def limits(root: Path) -> dict[str, float | int | None]:
 
 
 def gpus() -> list[dict[str, Any]]:
-    """NVIDIA devices as nvidia-smi lists them: name, bytes of memory, driver."""
+    """NVIDIA devices as nvidia-smi lists them: name, bytes of memory, driver. The memory of one that is divided (MIG)
+    is untold: what can be seen here is a part of it, and nobody says which."""
+    rows = _nvidia_smi("name", "memory.total", "driver_version", "mig.mode.current")
+    rows = rows or [[*row, ""] for row in _nvidia_smi("name", "memory.total", "driver_version")]  # drivers before 450
+    return [{"name": name, "memory": int(memory) * 2**20 if memory.isdigit() and divided != "Enabled" else None,
+             "driver": driver} for name, memory, driver, divided in rows]
+
+
+def _nvidia_smi(*fields: str) -> list[list[str]]:
+    """What it says of each GPU; nothing where it is not there, or does not know one of the fields."""
     if not shutil.which("nvidia-smi"):
         return []
-    command = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
+    command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return []
     rows = [line.split(", ") for line in run.stdout.splitlines()] if run.returncode == 0 else []
-    return [{"name": row[0], "memory": int(row[1]) * 2**20 if row[1].isdigit() else None, "driver": row[2]}
-            for row in rows if len(row) == 3]
+    return [row for row in rows if len(row) == len(fields)]
 
 
 @cache

@@ -30,6 +30,8 @@ METRICS: Dict[str, Metric] = {each.name: each for each in (
            "the first call less one steady step: tracing, compiling and autotuning"),
     Metric("first_step", "first step", "s", "lower", "the first call, compilation included"),
     Metric("warm_up", "warm-up", "s", "lower", "from the second step to steady state"),
+    Metric("first_batch", "first batch", "s", "lower", "in an epoch: until its first batch is there"),
+    Metric("last_epoch", "last epoch", "s", "lower", "the last of several, beside which memory is looked at"),
     Metric("steady", "steady steps", "s", "lower", "a few steps in steady state, beside which memory is looked at"),
     Metric("memory", "peak memory", "B", "lower", "peak resident set of the process"),
     Metric("device_memory", "peak device memory", "B", "lower", "the framework's own device allocator"),

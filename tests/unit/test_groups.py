@@ -54,7 +54,7 @@ def test_who_cannot_be_stopped_is_alive_alone_and_the_others_share_a_group() -> 
 def test_whom_a_device_does_not_hold_together_takes_turns_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is stopped gives none of it back. One that tells nothing counts as the largest."""
     gib, cuda = 2**30, SimpleNamespace(device="cuda")
-    monkeypatch.setattr(gathering.machine, "device_memory", lambda: 24 * gib)
+    monkeypatch.setattr(gathering.machine, "device_memory", lambda: 40 * gib)
     field = course({"a": 1, "b": 1}, None, case=cuda, device_peaks={"a": 14 * gib, "b": 2 * gib})
     assert gather(field, 1) == [["a", "b"]]
     field.device_peaks.pop("b")

@@ -171,10 +171,13 @@ def test_the_real_machine_s_quietness_is_a_share() -> None:
 
 def test_gpus_are_listed_as_nvidia_smi_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "nvidia-smi"
-    tool.write_text("#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86.15'\n")
+    tool.write_text("#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86.15, Disabled'\necho 'H200, 143771, 570, Enabled'\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert machine.gpus() == [{"name": "NVIDIA H200", "memory": 143771 * 2**20, "driver": "570.86.15"}]
+    known = {"name": "NVIDIA H200", "memory": 143771 * 2**20, "driver": "570.86.15"}
+    assert machine.gpus() == [known, {"name": "H200", "memory": None, "driver": "570"}]
+    tool.write_text("#!/bin/sh\ncase $1 in *mig*) exit 2;; esac\necho 'NVIDIA H200, 143771, 570.86.15'\n")
+    assert machine.gpus() == [known]
     tool.write_text("#!/bin/sh\necho 'no devices were found'\nexit 6\n")
     assert machine.gpus() == []
 

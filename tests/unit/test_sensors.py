@@ -114,19 +114,24 @@ class NvmlError(Exception):
     pass
 
 
-def library(count: int = 1, counts: bool = True) -> SimpleNamespace:
+def library(count: int = 1, counts: bool = True, divided: bool | None = None) -> SimpleNamespace:
     """What nvidia-ml-py answers on a machine with so many GPUs."""
     def energy(handle: int) -> int:
         if not counts:
             raise NvmlError("Not Supported")
         return 12_345 + handle
 
+    def mig_mode(handle: int) -> list[int]:
+        if divided is None:
+            raise NvmlError("Not Supported")
+        return [int(divided), 0]
+
     samples = [SimpleNamespace(sampleValue=SimpleNamespace(uiVal=share)) for share in (50, 100)]
     return SimpleNamespace(
         NVMLError=NvmlError, NVML_GPU_UTILIZATION_SAMPLES=1, nvmlInit=lambda: None, nvmlDeviceGetCount=lambda: count,
         nvmlDeviceGetHandleByIndex=lambda number: number,
         nvmlDeviceGetHandleByUUID={"GPU-seventh": 7}.__getitem__, nvmlDeviceGetTotalEnergyConsumption=energy,
-        nvmlDeviceGetSamples=lambda handle, kind, since: (0, samples))
+        nvmlDeviceGetSamples=lambda handle, kind, since: (0, samples), nvmlDeviceGetMigMode=mig_mode)
 
 
 @pytest.mark.parametrize(("shown", "device", "handle"), [
@@ -159,7 +164,10 @@ def test_nvml_s_counter_and_samples_are_read(tmp_path: Path, monkeypatch: pytest
     sensor = nvml.find("cuda")
     assert not isinstance(sensor, Absent)
     assert sensor.joules() == {"gpu-0": pytest.approx(12.345)} and sensor.busy(0.0) == 0.75
-    for told, reason in ((library(counts=False), "Not Supported"), (library(count=2), "several GPUs")):
+    monkeypatch.setitem(sys.modules, "pynvml", library(divided=False))
+    assert not isinstance(nvml.find("cuda"), Absent)
+    for told, reason in ((library(divided=True), "MIG"), (library(counts=False), "Not Supported"),
+                         (library(count=2), "several GPUs")):
         monkeypatch.setitem(sys.modules, "pynvml", told)
         absent = nvml.find("cuda:1")
         assert isinstance(absent, Absent) and reason in absent.reason

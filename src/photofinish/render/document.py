@@ -180,13 +180,15 @@ class Job:
 @dataclass(frozen=True)
 class Calculator:
     """Who finishes first after how many steps. `steps` is where the reader starts; a step takes `batch` of `unit`.
-    `quantiles` are those of Student's t for a 95 % interval, by degrees of freedom from 1 on."""
+    `quantiles` are those of Student's t for a 95 % interval, by degrees of freedom from 1 on. Of fewer steps than
+    `least` the jobs tell nothing: their lines begin where all have warmed up."""
 
     jobs: tuple[Job, ...]
     steps: int
     batch: float
     unit: str
     quantiles: tuple[float, ...] = ()
+    least: int = 0
 
 
 @dataclass(frozen=True)

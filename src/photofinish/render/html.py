@@ -201,13 +201,13 @@ class _Painter:
     def calculator(self, block: Calculator) -> str:
         jobs = [{"name": job.name, "colour": self.colours.get(job.name, "var(--quiet)"), "fixed": job.fixed,
                  "warm": job.warm, "step": job.step, "launches": job.launches} for job in block.jobs]
-        known = {"batch": block.batch, "jobs": jobs, "quantiles": block.quantiles}
+        known = {"batch": block.batch, "jobs": jobs, "quantiles": block.quantiles, "least": block.least}
         data = json.dumps(known, allow_nan=False).replace("<", "\\u003c")
         cached = ('<label class="cache"><input type="checkbox" name="cached"> compiled before (cached)</label>'
                   if any(job.warm is not None for job in block.jobs) else "")
         per_step = f"{round(block.batch, 2):,}".removesuffix(".0")
-        return _CALCULATOR.format(steps=block.steps, unit=escape(block.unit), per_step=per_step, cached=cached,
-                                  data=data)
+        return _CALCULATOR.format(steps=block.steps, least=block.least, unit=escape(block.unit), per_step=per_step,
+                                  cached=cached, data=data)
 
 
 def _side(column: Column) -> str:
@@ -227,7 +227,7 @@ def _legend(items: Sequence[tuple[str, str]]) -> str:
 
 
 _CALCULATOR = """<div class="job"><form>
-<label><span>Steps</span><input type="number" name="steps" min="0" step="1" value="{steps}"></label>
+<label><span>Steps</span><input type="number" name="steps" min="{least}" step="1" value="{steps}"></label>
 <span class="between">or</span>
 <label><span>Epochs</span><input type="number" name="epochs" min="0" step="any"></label>
 <label><span>of so many {unit} ({per_step} per step)</span><input type="number" name="items" min="0" step="1"></label>

@@ -74,7 +74,7 @@ function calculator(box) {
   const cached = box.querySelector("[name=cached]");
 
   function show() {
-    const count = Math.max(0, Number(steps.value) || 0);
+    const count = Math.max(data.least, Number(steps.value) || 0); // what is shorter ends within a warm-up
     const totals = data.jobs.map((job) => {
       const fixed = cached && cached.checked && job.warm !== null ? job.warm : job.fixed;
       return { ...job, total: fixed + count * job.step };

@@ -36,10 +36,16 @@ def section(result: Result) -> Section:
     for name in order:
         values = np.concatenate([np.asarray(each) for each in steps[name].values()])
         within = [float(np.std(np.log(each), ddof=1)) for each in steps[name].values() if len(each) > 1]
-        rows.append((contender(name), len(values), *map(float, np.quantile(values, _QUANTILES)),
+        rows.append((contender(name), len(values), *(_quantile(values, share) for share in _QUANTILES),
                      float(np.mean(within)) if within else None))
     return Section("distribution", "Raw distribution", (chart, Table(
         "distribution", columns, tuple(rows), f"Scatter: standard deviation within a launch, of a {one}'s log time.")))
+
+
+def _quantile(values: np.ndarray, share: float) -> float | None:
+    """None where there are too few of them for one to lie beyond it."""
+    beyond = min(share, 1 - share)
+    return float(np.quantile(values, share)) if not beyond or len(values) * beyond >= 1 - 1e-9 else None
 
 
 def step_seconds(result: Result) -> dict[str, dict[int, list[float]]]:

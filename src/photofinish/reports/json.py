@@ -16,7 +16,7 @@ from photofinish.environments import TASKS
 from photofinish.explain.profile import Whereabouts, whereabouts
 from photofinish.render.quantities import plain
 from photofinish.reports import code_cost, verdict
-from photofinish.reports.reading import formats, memory_bytes, names, of_task, phase_seconds
+from photofinish.reports.reading import formats, memory_bytes, names, of_task, phase_seconds, ranked
 from photofinish.stats.energy import consumption
 from photofinish.stats.jobs import break_evens
 from photofinish.stats.learning import agreements
@@ -59,6 +59,7 @@ def race(result: Result) -> dict[str, Any]:
     """The object of one race."""
     raw = result.race
     scaling, peaks = scalings(raw), process_peaks(raw)
+    placed = {each.contender for each in ranked(result)}
     return _object({
         "id": raw.id,
         "created": raw.created,
@@ -70,7 +71,8 @@ def race(result: Result) -> dict[str, Any]:
         "sentence": plain(verdict.sentence(result)),
         "contenders": _contenders(result),
         "verdicts": [to_json(each) for each in result.verdicts],
-        "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)],
+        "break_even": [to_json(each) for cold in (True, False) for each in break_evens(raw, cold)
+                       if {each.contender, each.against} <= placed],
         "agreements": [to_json(each) for each in agreements(raw)] if raw.case.task == "fit" else [],
         "scaling": [{**scaled(each, scaling), "memory": peaks.get(each.contender),
                      "memory_alone": peaks.get(each.against)} for each in scaling],

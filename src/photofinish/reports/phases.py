@@ -9,10 +9,9 @@ from photofinish.render.document import Axis, Chart, Column, Section, Series, Ta
 from photofinish.reports.reading import contender, names, phase_seconds, without_empty
 from photofinish.values import Result
 
-_ORDER = ("start", "import", "build", "weights", "data", "compile (cold)", "compile", "first_step (cold)", "first_step",
-          "warm_up", "steady")
-_STACKED = ("start", "import", "build", "weights", "data", "compile", "warm_up")
-_WITHOUT_STEPS = (*_STACKED[:5], "first_step")  # of whole epochs, whose steps nobody times one by one
+_ORDER = ("start", "import", "build", "weights", "data", "first_batch", "compile (cold)", "compile",
+          "first_step (cold)", "first_step", "warm_up", "steady", "last_epoch")
+_STACKED = ("start", "import", "build", "weights", "data", "first_batch", "first_step", "warm_up")
 
 
 def title(phase: str) -> str:
@@ -34,8 +33,8 @@ def section(result: Result) -> Section:
     present = in_order({phase for name in order for phase in phases[name]})
     if not order:
         return Section("phases", "", ())
-    stepwise = not present or not {"compile", "warm_up"}.isdisjoint(present)
-    stacked = [phase for phase in (_STACKED if stepwise else _WITHOUT_STEPS) if phase in present]
+    stepwise = not present or "warm_up" in present  # whole epochs' steps are not timed one by one
+    stacked = [phase for phase in _STACKED if phase in present]
     launched = [name for name in order if not phases[name].keys().isdisjoint(stacked)]  # who failed before has no bar
     series = tuple(Series(name, (phases[name].get(phase, 0.0),), group=title(phase))
                    for name in launched for phase in stacked)

@@ -139,7 +139,7 @@ def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, in
     for phase in result.race.phases:
         label = of_task(phase.name, result.race.case.task)
         peak = phase.device_memory if device else phase.memory
-        if label and peak and (phase.launch == REHEARSAL or phase.contender not in rehearsed):
+        if label and peak and (phase.launch == REHEARSAL) == (phase.contender in rehearsed):
             found[phase.contender][label] = max(found[phase.contender].get(label, 0), peak)
     return dict(found)
 

@@ -19,7 +19,7 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports.reading import contender, interval, names, queries, without_empty
+from photofinish.reports.reading import certified, contender, interval, names, queries, without_empty
 from photofinish.stats.paired import timed_blocks
 from photofinish.stats.serving import SHARES, Served, served
 from photofinish.stats.tails import Claim
@@ -37,31 +37,32 @@ def section(result: Result) -> Section:
     blocks: list[Block] = [Paragraph(_story(load, race.case.batch, race.case.device))]
     blocks += [Note(_behind(each), "warning") for each in order if each.offered is not None and each.offered >= 1]
     blocks += [_curves(result, order, load), _latencies(order), _work(order)]
-    if load.latency is not None:
+    if any(each.claim is not None for each in order):
         blocks.append(_claims(order, load))
     return Section("serving", "Latency under load", tuple(blocks))
 
 
 def sentences(result: Result) -> tuple[Text, ...]:
-    """What is known of the bound, if one was tried."""
-    load = result.race.case.load
+    """What is known of the bound, if one was tried, for each that is proven and has not failed."""
+    load, proven = result.race.case.load, certified(result)
     if load is None or load.latency is None:
         return ()
-    return tuple(_said(each, load) for each in served(result.race))
+    return tuple(_said(each, each.claim, load) for each in served(result.race)
+                 if each.claim is not None and each.contender in proven)
 
 
-def _said(each: Served, load: Load) -> Text:
-    assert each.claim is not None and load.latency is not None
+def _said(each: Served, claim: Claim, load: Load) -> Text:
+    assert load.latency is not None
     share, bound = write(load.share, "percent"), write(load.latency, "duration")
     told = {"MET": f" answers {share} of the queries within {bound}",
-            "MISSED": f" answers fewer than {share} of the queries within {bound}"}.get(each.claim.word)
-    seen = f"{each.claim.over:,} of {each.claim.seen:,} came later"
+            "MISSED": f" answers fewer than {share} of the queries within {bound}"}.get(claim.word)
+    seen = f"{claim.over:,} of {claim.seen:,} came later"
     if each.behind:
         return (contender(each.contender), f" cannot keep up: sooner or later no query is answered within {bound} "
                 f"({write(load.confidence, 'percent')} confidence; so far {seen}).")
     if told is None:
         return (contender(each.contender), f": it is open whether {share} of the queries are answered within {bound} "
-                f"({seen}; {_lacking(each, each.claim)}).")
+                f"({seen}; {_lacking(each, claim)}).")
     return (contender(each.contender), told, f" ({write(load.confidence, 'percent')} confidence; {seen}).")
 
 

@@ -59,8 +59,9 @@ def section(result: Result) -> Section:
         steps = _round(10 * turns[-1].steps if turns else 1000)
         most = max(len(job.launches) for job in jobs)
         blocks.append(Calculator(jobs, max(1000, steps), case.batch * case.units, case.unit,
-                                 tuple(student.quantile(0.975, freedom) for freedom in range(1, most))))
-    blocks += [_curves(jobs, turns, many), _table(jobs, many), *_break_evens(result, jobs)]
+                                 tuple(student.quantile(0.975, freedom) for freedom in range(1, most)),
+                                 max(each.settled_after for each in job_lines.jobs(result.race))))
+    blocks += [_curves(result, jobs, turns, many), _table(result, jobs, many), *_break_evens(result, jobs)]
     if any(each.warm is not None for each in jobs):
         blocks.append(Note(("The first run compiles with nothing cached; later runs of the same program start sooner, "
                             "by the difference of the two columns of fixed cost.",)))
@@ -111,8 +112,13 @@ def _leader(jobs: tuple[Job, ...]) -> Job:
 
 def _first(result: Result, jobs: tuple[Job, ...]) -> Job:
     """Who finishes the shortest job first, which is one step: it ends before the warm-up that its line has in it."""
-    runs = job_lines.first_run(result.race, 1)
-    return min(jobs, key=lambda job: (fmean(runs[job.name].values()), job.step))
+    seconds = _seconds(result, 1)
+    return min(jobs, key=lambda job: (seconds[job.name], job.step))
+
+
+def _seconds(result: Result, steps: int) -> dict[str, float]:
+    """Of a first run of so many steps, which the lines tell from the end of the warm-up on."""
+    return {name: fmean(runs.values()) for name, runs in job_lines.first_run(result.race, steps).items()}
 
 
 def _rivals(result: Result, jobs: tuple[Job, ...]) -> list[str]:
@@ -163,27 +169,29 @@ def _unshown(first: Span, rivals: Sequence[str]) -> Text:
     return ("None of ", first, f" and {len(rivals)} others is")
 
 
-def _curves(jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Chart:
+def _curves(result: Result, jobs: tuple[Job, ...], turns: list[Turn], many: str) -> Chart:
     last = max([100.0, *(turn.steps for turn in turns)])
-    steps = tuple((last * 100) ** (i / (_POINTS - 1)) for i in range(_POINTS))
-    series = tuple(Series(job.name, steps, tuple(job.fixed + n * job.step for n in steps)) for job in jobs)
+    steps = sorted({round((last * 100) ** (i / (_POINTS - 1))) for i in range(_POINTS)})
+    seconds, along = [_seconds(result, n) for n in steps], tuple(map(float, steps))
+    series = tuple(Series(job.name, along, tuple(each[job.name] for each in seconds)) for job in jobs)
     return Chart("lines", f"Total time of a first run by number of {many}", "The lowest line finishes first; vertical "
                  "rules mark where the lead changes. Both axes are logarithmic.", series,
                  Axis(many, "count", log=True), Axis("total time", "duration", log=True),
                  tuple(turn.steps for turn in turns if turn.steps >= 1))
 
 
-def _table(jobs: tuple[Job, ...], many: str) -> Table:
+def _table(result: Result, jobs: tuple[Job, ...], many: str) -> Table:
     columns = (Column("Contender", "contender"), Column("Fixed cost, first run", "duration"),
                Column("Fixed cost, cached", "duration"), Column(f"Mean {many[:-1]}", "duration"),
                *(Column(f"{length:,} {many}, first run", "duration") for length in _LENGTHS[many]))
     caption = f"A job takes its slow {many}, too: means count here, where standings and verdicts pass over slow ones."
-    return Table("total_time", columns, tuple(_costs(job, _LENGTHS[many]) for job in jobs), caption)
+    totals = [_seconds(result, length) for length in _LENGTHS[many]]
+    return Table("total_time", columns, tuple(_costs(job, totals) for job in jobs), caption)
 
 
-def _costs(job: Job, lengths: tuple[int, ...]) -> tuple[Cell, ...]:
+def _costs(job: Job, totals: Sequence[dict[str, float]]) -> tuple[Cell, ...]:
     return (contender(job.name), job.fixed, job.fixed if job.warm is None else job.warm, job.step,
-            *(job.fixed + length * job.step for length in lengths))
+            *(each[job.name] for each in totals))
 
 
 def _break_evens(result: Result, jobs: tuple[Job, ...]) -> tuple[Block, ...]:

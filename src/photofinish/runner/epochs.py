@@ -98,14 +98,23 @@ class EpochLaunch(LaunchRun):
             with self._guard(entries[name], "epoch", self.task) as worker:
                 if worker is None:
                     continue
-                reply = self._train(worker, name, number)
+                reply = trained = self._train(worker, name, number)
                 if self.task == "fit":
-                    reply = {**reply, **self._look(worker, name, number)}
+                    reply = {**trained, **self._look(worker, name, number)}
                 course.record(self.task, "epochs", self._epoch(name, number, position, reply))
-                if number == 1:
-                    self._phase(entries[name], f"first_step:{self.task}", reply["first_step"], reply, self.task)
+                self._phases(entries[name], number, trained)
         course.listener(Progress("block", f"{self.title}: epoch {number} of {self.rounds}", done=number,
                                  total=self.rounds))
+
+    def _phases(self, entry: Entry, number: int, trained: dict[str, Any]) -> None:
+        """What the first epoch and the last one took, with the epoch's peaks: a look at samples to be judged by has its
+        own."""
+        if number == 1 and trained.get("first_batch") is not None:
+            self._phase(entry, f"first_batch:{self.task}", trained["first_batch"], {}, self.task)
+        if number == 1:
+            self._phase(entry, f"first_step:{self.task}", trained["first_step"], trained, self.task)
+        if number == self.rounds > 1:
+            self._phase(entry, f"last_epoch:{self.task}", trained["seconds"], trained, self.task)
 
     def _energies(self, entries: dict[str, Entry]) -> None:
         """Every epoch was measured as it ran."""

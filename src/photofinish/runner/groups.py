@@ -20,7 +20,7 @@ from photofinish.runner.course import STEP_OF, Course
 
 SHARE = 0.5  # of the machine's memory: the rest is for pages of files, the parent, and whoever else is here
 TRIES = 50  # draws before one more group is made
-DEVICE_SHARE = 0.8  # of a device's memory: allocators keep more than they have given out
+DEVICE_SHARE = 0.5  # of a device's memory: a pool that doubles as it grows holds up to twice what it gives out
 CONTEXT = 2**30  # bytes of a device that a process holds before it computes: the driver's, and code of libraries
 
 

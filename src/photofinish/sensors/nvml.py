@@ -30,6 +30,13 @@ class Gpu:
             nvml.nvmlDeviceGetHandleByUUID(known_as)
         self.ranges = {self.domain: 2.0 ** 64 * MILLI}
 
+    def divided(self) -> bool:
+        """Whether others may use parts of the board (MIG) while we use one."""
+        try:
+            return bool(self.nvml.nvmlDeviceGetMigMode(self.handle)[0])
+        except self.nvml.NVMLError:
+            return False  # it cannot be divided
+
     def joules(self) -> dict[str, float]:
         try:
             return {self.domain: MILLI * self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)}
@@ -63,6 +70,8 @@ def find(device: str) -> Sensor | Absent:
         if known_as.isdecimal() and nvml.nvmlDeviceGetCount() > 1 and os.environ.get(ORDER) != "PCI_BUS_ID":
             return Absent("there are several GPUs, which CUDA may number otherwise than NVML", f"{ORDER}=PCI_BUS_ID")
         sensor = Gpu(nvml, number, known_as)
+        if sensor.divided():
+            return Absent("the GPU is divided (MIG), and its counter is that of the whole board")
         sensor.joules()
     except (nvml.NVMLError, OSError) as error:
         return Absent(f"no NVIDIA GPU with a counter of energy ({error})")

@@ -7,6 +7,7 @@ import numpy as np
 
 from photofinish.stats import student
 from photofinish.stats.curves import curves
+from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.stats.verdict import ALPHA, Decision, decide_within
 from photofinish.values import Agreement, Race
 
@@ -24,10 +25,13 @@ def final_accuracies(race: Race) -> dict[str, dict[int, float]]:
 
 
 def agreements(race: Race) -> tuple[Agreement, ...]:
-    """One for each pair that was trained together: two one-sided t tests (Schuirmann 1987) that the mean difference of
-    their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the pairs."""
-    training, final = race.case.training, final_accuracies(race)
+    """One for each pair that was trained together and may be compared: two one-sided t tests (Schuirmann 1987) that the
+    mean difference of their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the
+    pairs. Who failed has none: the trainings that it survived are not how it ends."""
+    training = race.case.training
     assert training is not None
+    final = {name: accuracies for name, accuracies in final_accuracies(race).items()
+             if not failure_of(race, name) and not no_certificate(race, name)}
     differences = {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
                    for a, b in combinations(final, 2)}
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from photofinish.stats import paired, queue, tails
+from photofinish.stats import paired, queue, standings, tails
 from photofinish.values import Estimate, Load, Race
 
 SHARES = (0.5, 0.9, 0.99, 0.999)  # of queries, whose latency is told
@@ -18,7 +18,8 @@ class Served:
     that comes in a second: at 1 and above it falls ever further `behind`, which is whether launches show it. `waiting`
     is the mean of what queries waited before they were taken up, `expected` what it should be where arrivals are random
     (None elsewhere, or where it falls behind). `lasting` is the share of queries that would come later than the bound
-    were a load of random arrivals to last (None without either)."""
+    were a load of random arrivals to last (None without either). There is no `claim` without a bound, nor for
+    who failed and left queries unanswered."""
 
     contender: str
     queries: int
@@ -60,7 +61,8 @@ def _served(race: Race, name: str) -> Served:
                   falls_behind(works, _of_a_look(load)), float(np.mean(latencies)) - mean,
                   _expected_wait(load.rate, service) if load.rate else None,
                   {share: tails.quantile(launches, share) for share in SHARES},
-                  _claim(launches, works, lasting, load), len(launches), late)
+                  None if standings.failure_of(race, name) else _claim(launches, works, lasting, load),
+                  len(launches), late)
 
 
 def _expected_wait(rate: float, service: np.ndarray) -> float | None:
@@ -97,8 +99,7 @@ def falls_behind(offered: list[float], confidence: float) -> bool:
 
 def decided(race: Race) -> bool:
     """Whether there is a claim, and it is decided for every contender that has answered and not failed."""
-    out = {failure.contender for failure in race.failures}
-    words = [each.claim.word for each in served(race) if each.claim and each.contender not in out]
+    words = [each.claim.word for each in served(race) if each.claim]
     return bool(words) and "UNDECIDED" not in words
 
 

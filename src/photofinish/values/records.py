@@ -20,11 +20,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Phase:
-    """One stage of a launch of one contender: start, import, build, weights, compile:<task>,
-    first_step:<task>, warm_up:<task>. `cache` is "cold" or "warm" where a compile cache matters.
+    """One stage of a launch of one contender: start, import, build, weights, compile:<task>, first_step:<task>,
+    warm_up:<task>; of whole epochs data, first_batch:<task>, last_epoch:<task>. `cache` is "cold" or "warm" where a
+    compile cache matters.
 
-    `memory` is the peak resident set (bytes) reached by the end of the phase; `device_memory` the
-    device allocator's peak where there is one.
+    `memory` is the peak resident set (bytes) within the phase, 0 where none was taken; `device_memory` the device
+    allocator's peak where there is one.
     """
 
     launch: int

@@ -7,13 +7,15 @@ import tensorflow as tf
 
 
 class Pipeline:
-    """The whole set lies in tensors of the model's layout before the first epoch."""
+    """The whole set lies in tensors of the model's layout before the first epoch: in the host's memory, where tf.data
+    works whatever device trains."""
 
     def __init__(self, contestant: Any, samples: Dict[str, np.ndarray], batch: int, seed: int) -> None:
         self.contestant = contestant
         self.batch = batch
         self.short: Any = None
-        tensors = contestant.feed(samples)
+        with tf.device("CPU:0"):
+            tensors = contestant.feed(samples)
         data = tf.data.Dataset.from_tensor_slices(tensors).shuffle(len(tensors[0]), seed=seed)
         self.data = data.batch(batch).prefetch(tf.data.AUTOTUNE)
 
