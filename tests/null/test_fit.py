@@ -1,6 +1,7 @@
 """Whole trainings on the fake framework: the same curves, scripted times."""
 
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -62,6 +63,19 @@ def test_what_is_drawn_for_a_training_is_gone_before_the_next(folder: Path, tmp_
             seen.append({path.name for path in tmp_path.glob("race-*/data/*-[0-9].np[yz]")})
     fit(tmp_path, folder, FAST, SLOW, epochs=1, seeds=2, certify=False, listener=look)
     assert seen == [{"orders-1.npy", "state-1.npz"}, {"orders-2.npy", "state-2.npz"}]
+
+
+def test_the_peak_of_a_training_is_that_of_its_epochs(folder: Path, tmp_path: Path,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the samples to be judged by has a peak of its own, which is another's memory."""
+    looked = EpochLaunch._look
+
+    def look(self: EpochLaunch, worker: Worker, name: str, number: int) -> dict[str, Any]:
+        return {**looked(self, worker, name, number), "memory": 1}
+    monkeypatch.setattr(EpochLaunch, "_look", look)
+    result = fit(tmp_path, folder, FAST, SLOW, epochs=2, seeds=1, certify=False)
+    peaks = {each.name: each.memory for each in result.race.phases if each.contender == FAST and each.launch}
+    assert peaks["first_step:fit"] > 1 and peaks["last_epoch:fit"] > 1
 
 
 def test_every_epoch_of_every_launch_is_kept(result: Result) -> None:

@@ -28,11 +28,11 @@ from photofinish.render.document import (
     blocks_of,
 )
 from photofinish.render.quantities import plain
-from photofinish.reports import certificate, frame, sweep, total_time, verdict
+from photofinish.reports import certificate, frame, reading, sweep, total_time, verdict
 from photofinish.reports import json as reports_json
 from photofinish.reports.race import BRIEF, QUESTIONS, describe, document
 from photofinish.reports.reading import between, measure
-from photofinish.stats import judge
+from photofinish.stats import jobs, judge
 from photofinish.stats.jobs import BreakEven
 from photofinish.values import Check, Failure, Finding, Phase, Result, Skip, Straggler, Training
 from stats_races import most_by_chance
@@ -371,6 +371,64 @@ def test_the_calculator_the_table_and_json_take_the_same_step() -> None:
     (found,) = (each for each in reports_json.race(result)["break_even"] if each["cold"] and (
         each["contender"], each["against"]) == ("torch:compile", "torch:eager"))
     assert found["steps"] == pytest.approx(turn.steps)
+
+
+def test_a_job_within_the_warm_up_is_told_by_its_own_steps() -> None:
+    """Whose first steps are slow has the lower total of one step, whatever its line says of longer jobs."""
+    result = RESULTS["decided"]
+    race = replace(result.race, warm_ups=tuple(
+        replace(each, seconds=(2.0,) * 40 + each.seconds, steps=40 + each.steps)
+        if each.contender == "torch:eager" else each for each in result.race.warm_ups))
+    drawn = document(judge(race), ("total-time",))
+    (chart,) = (each for each in blocks_of(drawn, Chart) if isinstance(each, Chart))
+    (calculator,) = (each for each in blocks_of(drawn, Calculator) if isinstance(each, Calculator))
+    known = {each.contender: each for each in jobs.jobs(race)}
+    assert chart.series[0].x[0] == 1 and calculator.least == max(each.settled_after for each in known.values()) > 40
+    told = {each.name: dict(zip(each.x, each.y)) for each in chart.series}
+    assert min(told, key=lambda name: told[name][1]) == "torch:eager"
+    for steps in (1, chart.series[0].x[-1]):
+        for name, runs in jobs.first_run(race, int(steps)).items():
+            assert told[name][steps] == pytest.approx(np.mean(list(runs.values())))
+    (table,) = tables(drawn, "total_time")
+    at = [column.title for column in table.columns].index("100 steps, first run")
+    assert {row[0].text: row[at] for row in table.rows} == pytest.approx(  # type: ignore[union-attr]
+        {name: np.mean(list(runs.values())) for name, runs in jobs.first_run(race, 100).items()})
+
+
+def test_nothing_is_said_of_who_overtakes_whom_where_nobody_may_be_compared() -> None:
+    race = RESULTS["decided"].race
+    assert reports_json.race(RESULTS["decided"])["break_even"]
+    assert reports_json.race(judge(replace(race, certificates=())))["break_even"] == []
+    lost = race.contenders[0]
+    failed = judge(replace(race, failures=(Failure(lost, "nan", "a loss is not finite", 2, "block:train"),)))
+    named = {name for each in reports_json.race(failed)["break_even"] for name in (each["contender"], each["against"])}
+    assert named == set(race.contenders) - {lost}
+
+
+def test_peaks_are_those_of_the_rehearsal_or_of_launches_and_never_of_both() -> None:
+    result = RESULTS["decided"]
+    name = result.race.contenders[0]
+    rehearsed = max(reading.memory_bytes(result)[name].values())
+    later = Phase(1, name, "first_step:train", 1.0, 2 * rehearsed)
+    of = replace(result.race, phases=(*result.race.phases, later))
+    assert max(reading.memory_bytes(judge(of))[name].values()) == rehearsed
+    passed = replace(of, case=replace(of.case, training=Training("patterns", "digest", 512, 0, 2)))
+    assert max(reading.memory_bytes(replace(result, race=passed))[name].values()) == 2 * rehearsed
+    less = tuple(replace(each, memory=each.memory // 4) if each.launch else each for each in passed.phases)
+    told = reading.memory_bytes(replace(result, race=replace(passed, phases=less)))[name]
+    assert max(told.values()) <= rehearsed // 2
+
+
+def test_the_share_beyond_a_quantile_has_a_step_in_it() -> None:
+    for count, shown in ((10, []), (20, ["5 %", "95 %"]), (100, ["5 %", "95 %", "99 %"])):
+        race = factories.race((factories.Runner("torch:eager", 0.05),), seed=1)
+        steps = tuple(0.05 + i / 1e4 for i in range(count))
+        block = replace(race.blocks[0], seconds=steps)
+        (table,) = tables(document(judge(replace(race, blocks=(block,))), ("distribution",)), "distribution")
+        (row,) = table.rows
+        given = {column.title: cell for column, cell in zip(table.columns, row)}
+        assert [title for title in ("5 %", "95 %", "99 %") if given[title] is not None] == shown
+        assert given["Median"] == pytest.approx(np.median(steps))
 
 
 @pytest.mark.parametrize(("ahead", "low", "high", "told"), [

@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 
 from photofinish.stats import curves, energy, judge
 from photofinish.stats.learning import agreements, divergence, final_accuracies
-from photofinish.values import Case, Certificate, Energy, Epoch, Metering, Race, Training
+from photofinish.values import Case, Certificate, Energy, Epoch, Failure, Metering, Race, Training
 
 TRAINING = Training("digits", "digest", 1438, 359, 3, 0.9, 0.01)
 CASE = Case("net", "digest", "fit", 8, (3, 8, 8), training=TRAINING)
@@ -99,3 +99,14 @@ def test_one_training_shows_no_agreement() -> None:
 def test_divergence_is_the_largest_over_launches_step_by_step() -> None:
     found = divergence(race({"a": [[0.9] * 3] * 2, "b": [[0.9] * 3] * 2}))
     assert found == {"b": (0.0, pytest.approx(0.2))}
+
+
+@pytest.mark.parametrize("lost", ["failed", "not certified"])
+def test_who_failed_or_is_not_proven_ends_equally_accurate_with_nobody(lost: str) -> None:
+    of = race({name: [[0, 0, 0.9], [0, 0, 0.9]] for name in "abc"})
+    assert len(agreements(of)) == 3
+    if lost == "failed":
+        of = replace(of, failures=(Failure("b", "nan", "a loss is not finite", 2, "epoch:fit"),))
+    else:
+        of = replace(of, certificates=tuple(each for each in of.certificates if each.contender != "b"))
+    assert [(each.a, each.b) for each in agreements(of)] == [("a", "c")]

@@ -9,7 +9,7 @@ from photofinish.render.quantities import plain
 from photofinish.reports import serving as report
 from photofinish.runner.serving import arrivals, make_load
 from photofinish.stats import judge, queue, serving
-from photofinish.values import Block, Load, Race
+from photofinish.values import Block, Failure, Load, Race
 from stats_races import World
 
 SERVICE = 0.01  # seconds
@@ -94,3 +94,15 @@ def test_why_it_is_open_is_told() -> None:
     one = race(50, 0.15, 0)
     alone = replace(one, blocks=tuple(replace(each, launch=1) for each in one.blocks))
     assert "one launch says nothing of others" in said(alone)
+
+
+def test_who_failed_meets_no_bound_by_what_it_had_answered() -> None:
+    carried = race(50, 0.15, 0)
+    (each,) = serving.served(carried)
+    assert each.claim is not None and each.claim.word == "MET" and serving.decided(carried)
+    (name,) = carried.contenders
+    hung = replace(carried, failures=(Failure(name, "hang", "gave no answer", 3, "block:serve"),))
+    (each,) = serving.served(hung)
+    assert each.claim is None and each.latencies and not serving.decided(hung)
+    assert report.sentences(judge(hung)) == () and "Bound is" not in str(report.section(judge(hung)))
+    assert report.sentences(judge(replace(carried, certificates=()))) == ()
