@@ -16,7 +16,8 @@ class Metric:
 
 METRICS: Dict[str, Metric] = {each.name: each for each in (
     Metric("step", "time per step", "s", "lower", "wall clock around each step in steady state, synchronised"),
-    Metric("throughput", "throughput", "/s", "higher", "what a batch has of the model's unit, padding included, over time per step"),
+    Metric("throughput", "throughput", "/s", "higher",
+           "what a batch has of the model's unit, padding included, over time per step"),
     Metric("efficiency", "scaling efficiency", "share", "higher",
            "speed of N processes that share a batch over N times that of one of them alone"),
     Metric("latency", "latency under load", "s", "lower",
