@@ -139,7 +139,7 @@ def test_a_rank_that_computes_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_rank_that_has_answered_is_not_said_to_hang() -> None:
     told = [SimpleNamespace(hello={}, answers=0, listen=lambda reply=reply: reply, log_tail=lambda: "",
-                            checked=lambda do, asked, reply: reply, send=lambda do, asked: None)
+                            greet=lambda: None, checked=lambda do, asked, reply: reply, send=lambda do, asked: None)
             for reply in (None, {"ok": True})]
     both = rank_processes.Ranks(2, lambda number: told[number], "")  # type: ignore[arg-type, return-value]
     with pytest.raises(WorkerFailed, match="rank 0 of 2: no answer to 'warm' within 0 s"):

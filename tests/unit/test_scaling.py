@@ -7,7 +7,14 @@ import pytest
 from photofinish import scripts
 from photofinish.reports import code_cost
 from photofinish.stats import judge
-from photofinish.stats.scaling import forecasts, one_process, scalings, serial_share, weak_scalings
+from photofinish.stats.scaling import (
+    forecasts,
+    one_process,
+    scalings,
+    serial_share,
+    to_race_beside,
+    weak_scalings,
+)
 from photofinish.values import Block, Case, Certificate, Contender, Estimate, Failure, Race
 
 ONE, TWO = "torch:eager[threads=1]", "torch:eager+ddp[2,bucket=1,hook=fp16]"
@@ -26,6 +33,22 @@ SMALL, LARGE = race(8, 1.0, 0.8), race(16, 1.9, 1.25)
 
 def test_one_process_is_found_whatever_hook_the_several_have() -> None:
     assert one_process(SMALL, TWO) == ONE and one_process(SMALL, ONE) is None
+
+
+@pytest.mark.parametrize("several", [
+    "torch:eager+ddp[2,hook=localsgd,period=8]", "torch:eager+ddp[2,accumulate=2,bucket=5]",
+    "torch:eager+horovod[2,HOROVOD_CYCLE_TIME=5]", "torch:eager+zero[2,GLOO_DEVICE_TRANSPORT=TCP]",
+    "fake:steady+mean[2,sync=0.1]"])
+def test_what_is_its_strategy_s_is_nothing_that_one_process_does(several: str) -> None:
+    alone = several.partition("+")[0]
+    two = replace(SMALL, contenders=(f"{alone}[threads=1]", several))
+    assert one_process(two, several) == to_race_beside(two, several) == f"{alone}[threads=1]"
+
+
+def test_what_each_process_computes_with_is_asked_of_the_one_too() -> None:
+    two = replace(SMALL, contenders=(ONE, "torch:eager+zero[2,layout=channels_last]"))
+    assert one_process(two, two.contenders[1]) is None
+    assert to_race_beside(two, two.contenders[1]) == "torch:eager[layout=channels_last,threads=1]"
 
 
 def test_strong_scaling_shares_the_batch() -> None:

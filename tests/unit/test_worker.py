@@ -1,10 +1,11 @@
 """What a worker answers where something goes wrong in it."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from photofinish import worker
+from photofinish import frameworks, worker
 
 TRACED = '''in user code:
 
@@ -30,3 +31,24 @@ def test_an_exception_is_told_by_what_it_says(monkeypatch: pytest.MonkeyPatch, e
         raise error
     monkeypatch.setitem(worker.COMMANDS, "build", fail)
     assert worker.answer(worker.Worker(), {"do": "build"}) == {"ok": False, "kind": kind, "message": said}
+
+
+def test_a_device_that_is_got_ready_before_any_model_is_part_of_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    class Contestant(frameworks.Contestant):
+        def __init__(self, setup: frameworks.Setup) -> None:
+            now[0] += 2
+
+        def facts(self) -> dict[str, Any]:
+            now[0] += 3
+            return {"version": "1"}
+
+    def load(name: str, driver: str) -> type[Contestant]:
+        now[0] += 1
+        return Contestant
+
+    monkeypatch.setattr(frameworks, "load", load)
+    monkeypatch.setattr(worker, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    told = worker.Worker().load("fake", {"mode": "steady"}, {})
+    assert told == {"seconds": 6.0, "facts": {"version": "1"}}

@@ -19,9 +19,9 @@ class Goal:
     """What is wanted, and within which bounds.
 
     `name` is one of GOALS; `steps` is the length of the job ("job"; None is one step); `latency` in seconds is what
-    `share` of the steps must keep; `memory` the bytes a process may hold; `frameworks` those one stays with, all if
-    none; `formats` the coarser formats that are allowed, of gradients too; `per_hour` the price of the machine;
-    `defaults` maps each framework to the mode that users get who ask for none.
+    `share` of the steps must keep; `memory` the bytes that all processes of a contender may hold together; `frameworks`
+    those one stays with, all if none; `formats` the coarser formats that are allowed, of gradients too; `per_hour` the
+    price of the machine; `defaults` maps each framework to the mode that users get who ask for none.
     """
 
     name: str

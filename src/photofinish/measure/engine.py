@@ -30,6 +30,11 @@ class Engine:
         self.clock: Callable[[], float] = contestant.clock
         self.turn = 0
 
+    def whole(self, task: str, steps: int) -> int:
+        """So many steps, and those that are left of the last period."""
+        period = self._period(task)
+        return -(-steps // period) * period
+
     def step(self, task: str) -> float:
         """Seconds of one step, from the call until its work is done."""
         run = self._verb(task)
@@ -50,13 +55,15 @@ class Engine:
         return series
 
     def block(self, task: str, steps: int) -> Dict[str, Any]:
-        """`steps` timed steps after one untimed (it pays for being woken and for reloading the state).
+        """`steps` timed steps after one untimed (it pays for being woken and for reloading the state). Of a contestant
+        with a period they are whole ones, and each step counts as the mean of its own.
 
         Raises NotFinite if the loss or an output at the end is not finite.
         """
         self.contestant.put(self.state)
         resume = self.step(task)
         run, wait, clock = self._verb(task), self.contestant.wait, self.clock
+        steps = self.whole(task, steps)
         batches = [self._next_batch() for _ in range(steps)]
         seconds = [0.0] * steps
         handle = None
@@ -67,9 +74,11 @@ class Engine:
             wait(handle)
             seconds[i] = clock() - begin
         after = counters()
-        return {"seconds": seconds, "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
+        period = self._period(task)
+        told = {"period": period} if period > 1 else {}
+        return {"seconds": means(seconds, period), "cpu": after.cpu - before.cpu, "wall": after.wall - before.wall,
                 "faults": after.faults - before.faults, "foreign": foreign_share(before, after),
-                "resume": resume, "loss": self._finite(handle)}
+                "resume": resume, "loss": self._finite(handle), **told}
 
     def serve(self, queries: int, arrivals: Sequence[float] = (), clients: int = 0) -> Dict[str, Any]:
         """Answers `queries`, one at a time in the order they come: at `arrivals`, in seconds from now, however long the
@@ -103,9 +112,10 @@ class Engine:
                 "resume": resume, "loss": self._finite(handle)}
 
     def trace(self, task: str, steps: int) -> Optional[List[Dict[str, Any]]]:
-        """What the contestant sees of so many training steps, after one untraced."""
+        """What the contestant sees of so many training steps (whole periods), after one untraced."""
         self.contestant.put(self.state)
         self.step(task)
+        steps = self.whole(task, steps)
         traced = self.contestant.trace(self._verb(task), [self._next_batch() for _ in range(steps)])
         return None if traced is None else [to_json(each) for each in traced]
 
@@ -131,6 +141,9 @@ class Engine:
     def _verb(self, task: str) -> Callable[[Any], Any]:
         return {"train": self.contestant.train_step, "infer": self.contestant.infer}[task]  # type: ignore[no-any-return]
 
+    def _period(self, task: str) -> int:
+        return self.contestant.period if task == "train" else 1  # type: ignore[no-any-return]
+
     def _next_batch(self) -> Any:
         self.turn += 1
         return self.batches[self.turn % len(self.batches)]
@@ -143,3 +156,9 @@ class Engine:
                 raise NotFinite("{} is not finite".format(name))
         loss = float(arrays["loss"]) if "loss" in arrays else None
         return loss if loss is None or math.isfinite(loss) else None
+
+
+def means(seconds: Sequence[float], period: int) -> List[float]:
+    """For each step the mean of its period."""
+    periods = [seconds[i:i + period] for i in range(0, len(seconds), period)]
+    return [sum(each) / period for each in periods for _ in each]

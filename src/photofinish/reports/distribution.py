@@ -39,7 +39,16 @@ def section(result: Result) -> Section:
         rows.append((contender(name), len(values), *(_quantile(values, share) for share in _QUANTILES),
                      float(np.mean(within)) if within else None))
     return Section("distribution", "Raw distribution", (chart, Table(
-        "distribution", columns, tuple(rows), f"Scatter: standard deviation within a launch, of a {one}'s log time.")))
+        "distribution", columns, tuple(rows), f"Scatter: standard deviation within a launch, of a {one}'s log time."
+                                              f"{_periods(result)}")))
+
+
+def _periods(result: Result) -> str:
+    """Whose steps are told as means."""
+    found = {block.contender: block.period for block in result.race.blocks
+             if block.task == result.race.case.task and block.period > 1}
+    return "".join(f" Each step of {name} is the mean of {period}, of which one does what the others do not."
+                   for name, period in found.items())
 
 
 def _quantile(values: np.ndarray, share: float) -> float | None:

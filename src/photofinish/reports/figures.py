@@ -12,6 +12,7 @@ from photofinish.reports.reading import (
     measure,
     memory_bytes,
     peaks_of,
+    processes_of,
     timed,
     without_empty,
 )
@@ -29,8 +30,9 @@ def of_all(races: Sequence[tuple[str, str, Result]], alone: bool) -> Iterator[Fo
                Column(f"{measure(case).capitalize()}, 95 % interval", "duration"), Column("Throughput /s", "number"),
                Column("Unit"), Column("Peak while loading", "bytes"), Column("Peak memory", "bytes"),
                Column("On the device", "bytes"), Column("Energy per unit", "energy"))
+    whose = processes_of(each.contender for _, _, result in races for each in timed(result))
     yield Fold("Every contender" if alone else f"Every contender, {TASKS[case.task]}", (without_empty(Table(
-        "contenders", columns, tuple(rows), f"Peaks are of one process each, {peaks_of(case)}.")),))
+        "contenders", columns, tuple(rows), f"Peaks are {whose}, {peaks_of(case)}.")),))
 
 
 def _row(result: Result, standing: Standing) -> tuple[Cell, ...]:

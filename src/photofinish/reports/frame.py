@@ -23,8 +23,8 @@ _TIMED = {"epoch": "seconds_per_epoch", "fit": "seconds_of_training", "serve": "
 
 
 def samples(results: Sequence[Result]) -> pandas.DataFrame:
-    """Every step of every block, also of blocks that were repeated: raw seconds, nothing left out. Of whole trainings,
-    which race alone, every epoch.
+    """Every step of every block, also of blocks that were repeated: raw seconds, nothing left out; of steps that come
+    in periods the mean of each. Of whole trainings, which race alone, every epoch.
 
     `position` is the place within the round, `step` that of the step within its block, both from 0; `epoch` counts
     from 1; `foreign` is the share of the machine that others used meanwhile.

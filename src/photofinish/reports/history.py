@@ -24,7 +24,16 @@ from photofinish.render.quantities import TIMES
 from photofinish.reports import failures, verdict
 from photofinish.reports.json import estimated
 from photofinish.reports.race import describe
-from photofinish.reports.reading import TASKS, attributed, between, contender, interval, measure, without_empty
+from photofinish.reports.reading import (
+    TASKS,
+    attributed,
+    between,
+    contender,
+    interval,
+    measure,
+    processes_of,
+    without_empty,
+)
 from photofinish.stats.paired import POINT
 from photofinish.stats.phases import estimate_phase
 from photofinish.stats.standings import failure_of, no_certificate
@@ -86,7 +95,8 @@ def _document(history: History, result: Result) -> Document:
         Section("timeline", "By release date", tuple(_charts(history, result))),
         Section("versions", "Every version", (_table(history, result), Note((
             "Released: when the package index got its first file. Phases are of launches whose compile caches are "
-            "filled; the peak is of one process, by the end of warm-up. Everything else of this race: ",
+            f"filled; the peak is {processes_of(result.race.contenders)}, by the end of warm-up. Everything else of "
+            "this race: ",
             f"photofinish report {result.race.id} --full")))))
     return Document(title, describe(case), title, summary, _lines(history),
                     tuple(each for each in sections if each.blocks))

@@ -6,13 +6,14 @@ from itertools import accumulate
 
 from photofinish.render.document import Axis, Block, Cell, Chart, Column, Fold, Section, Series, Table
 from photofinish.reports.phases import in_order, title
-from photofinish.reports.reading import contender, memory_bytes, names, of_task, peaks_of, without_empty
+from photofinish.reports.reading import contender, memory_bytes, names, of_task, peaks_of, processes_of, without_empty
 from photofinish.values import Memory, Result
 
 
 def section(result: Result) -> Section:
     blocks: list[Block] = []
-    for device, heading in ((False, "Peak resident memory of the process"), (True, "Peak memory on the device")):
+    whose = processes_of(names(result))
+    for device, heading in ((False, f"Peak resident memory {whose}"), (True, "Peak memory on the device")):
         peaks = memory_bytes(result, device)
         order = [name for name in names(result) if name in peaks]
         if order:

@@ -10,7 +10,7 @@ from photofinish.referee.tolerance import APPROXIMATED
 from photofinish.render.document import Interval, Span, Table, Text
 from photofinish.render.quantities import counted, write
 from photofinish.stats.standings import REHEARSAL, WRONG, no_certificate
-from photofinish.values import Case, Certificate, Estimate, Load, Result, Standing, Verdict
+from photofinish.values import Case, Certificate, Contender, Estimate, Load, Result, Standing, Verdict
 
 TASKS = {"train": "training", "infer": "inference", "epoch": "epochs", "fit": "whole training",
          "serve": "queries under load"}
@@ -147,6 +147,12 @@ def memory_bytes(result: Result, device: bool = False) -> dict[str, dict[str, in
 def peaks_of(case: Case) -> str:
     """Where those peaks come from, in words."""
     return "the data set included" if case.training is not None else "with the allocator as users have it"
+
+
+def processes_of(contenders: Iterable[str]) -> str:
+    """Whose memory their amounts are, in words."""
+    several = any(Contender.parse(each).strategy for each in contenders)
+    return "of all processes of a contender together" if several else "of one process"
 
 
 def certified(result: Result) -> set[str]:

@@ -27,7 +27,9 @@ from photofinish.reports.reading import (
     interval,
     listed,
     measure,
+    names,
     peaks_of,
+    processes_of,
     ranked,
     timed,
     without_empty,
@@ -97,7 +99,7 @@ def table(result: Result) -> Table:
     if any(each.spread is not None for each in result.standings):
         caption += f"Scatter: standard deviation of the {scattering} between launches, each in a fresh process. "
     if any(each.memory is not None for each in result.standings):
-        caption += f"Peak memory: of one process, {peaks_of(result.race.case)}"
+        caption += f"Peak memory: {processes_of(names(result))}, {peaks_of(result.race.case)}"
         caption += "; on the device: of what its framework's allocator gave out." if on_device else "."
     return without_empty(Table("standings", columns, rows, caption.rstrip()))
 

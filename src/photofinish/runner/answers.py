@@ -76,7 +76,8 @@ LEAVES = _list(Form(f"one of {', '.join(LEFT)}", lambda value: value in LEFT))
 ALWAYS = {"memory": COUNT, "device_memory": _optional(_object(now=COUNT, peak=COUNT))}
 BLOCK = {"seconds": _list(STEP), "cpu": AMOUNT, "wall": AMOUNT, "faults": COUNT, "foreign": _optional(AMOUNT),
          "resume": STEP, "loss": _optional(NUMBER)}
-SOMETIMES = {"held": _value(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
+SOMETIMES = {"period": Form("a whole number of at least 1", lambda value: _whole(value) and value >= 1),
+             "held": _value(**dict.fromkeys(("resident", "proportional", "allocated"), _optional(COUNT)))}
 ANSWERS: dict[str, dict[str, Form]] = {
     "load": {"seconds": AMOUNT, "facts": OBJECT},
     "build": {"seconds": AMOUNT, "differences": _list(_list(TEXT, 3))},
@@ -118,8 +119,11 @@ def complaint(do: str, asked: Mapping[str, Any], reply: Mapping[str, Any]) -> st
     for name, form in SOMETIMES.items():
         if name in reply and not form.fits(reply[name]):
             return f"its answer to {do} has {_short(reply[name])} as {name}, where {form.words} is due"
-    if do == "block" and len(reply["seconds"]) != asked["steps"]:
-        return f"its answer to block has {len(reply['seconds'])} times, where {asked['steps']} steps were asked for"
+    period = reply.get("period", 1)
+    if do == "block" and len(reply["seconds"]) != -(-asked["steps"] // period) * period:
+        whole = f", in whole periods of {period}," if period > 1 else ""
+        return (f"its answer to block has {len(reply['seconds'])} times, where {asked['steps']} steps{whole} "
+                "were asked for")
     if do == "serve" and {len(reply["seconds"]), len(reply["service"])} != {asked["queries"]}:
         return (f"its answer to serve has {len(reply['seconds'])} latencies and {len(reply['service'])} times of "
                 f"service, where {asked['queries']} queries were asked for")

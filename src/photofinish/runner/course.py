@@ -128,6 +128,7 @@ class Course:
     listener: Callable[[Progress], None] = lambda progress: None
     out: set[str] = field(default_factory=set)  # contenders that failed: their failure is their result
     estimates: dict[str, dict[str, float]] = field(default_factory=dict)  # task -> contender -> seconds per step
+    periods: dict[tuple[str, str], int] = field(default_factory=dict)  # (task, contender) -> steps that go together
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # contender -> what its framework says of itself
     weights: Arrays | None = None  # the user's own instead of drawn ones
     room: int | None = None  # bytes that the workers of a launch may hold together; None: no limit
@@ -210,19 +211,19 @@ class Course:
         seen = self.case.device == "cpu" and not any(isinstance(host, Machine) for host in hosts)
         return Ranks(entry.processes, lambda rank: self._process(
             entry, f"{place}-rank{rank}",
-            self._environment(entry, memory, *_place_on(hosts, rank), timed), hosts[rank]),
+            self._environment(entry, memory, *_place_on(hosts, rank), timed), hosts[rank], greets=False),
             tempfile.mkdtemp(prefix="meeting-", dir=self.folder), self.sign_of_life, entry.contender.world,
-            seen)
+            seen, [host.name if isinstance(host, Machine) else "" for host in hosts])
 
-    def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | Machine | None = None
-                 ) -> WorkerProcess:
+    def _process(self, entry: Entry, place: str, variables: dict[str, str], host: Host | Machine | None = None,
+                 greets: bool = True) -> WorkerProcess:
         mark = mark_of(f"{self.folder.name}-{place}")
         self.watchdog.watch(mark)
         command = start.command(entry.home, self.rooms)
         if host is not None:
             command, variables = host.started(command, variables, self.folder / f"{place}.sh")
         return WorkerProcess(command, variables, self.folder / f"{place}.log", mark, self.patience.start,
-                             self.sign_of_life)
+                             self.sign_of_life, greets=greets)
 
     def place(self, entry: Entry) -> str:
         """What its files here are called by: its number in the field; of one that is none of the field but proven for

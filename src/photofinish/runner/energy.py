@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from photofinish import sensors
 from photofinish.runner.course import Course
+from photofinish.runner.machines import Machine
 from photofinish.stats.plan import block_steps
 from photofinish.values import Block, Energy, Metering, Progress
 
@@ -28,6 +29,8 @@ def prepare(course: Course) -> Metering:
         return Metering(reason=found.reason, cure=found.cure)
     if course.case.device != "cpu" and any(entry.contender.world > 1 for entry in course.entries):
         return Metering(reason="one GPU's counter is read, and a contender here has several")
+    if any(isinstance(host, Machine) for host in course.hosts):
+        return Metering(reason="this machine's counters do not see the other machines of --hosts")
     course.listener(Progress("plan", f"measuring idle power by {found.title}"))
     try:
         before = found.read()
@@ -63,14 +66,14 @@ def measure(meter: sensors.Meter, block: Callable[[int], Block], steps: int) -> 
     """What `steps` steps take: a run of as many, less one of a single step, which pays as well for reloading the
     weights, for the first step after waking and for asking. Raises OSError if a sensor fails."""
     before = meter.read()
-    block(1)
+    one = len(block(1).seconds)  # or the steps of a period
     between = meter.read()
-    run = block(steps + 1)
+    run = block(steps + one)
     after = meter.read()
     once, whole = meter.used(before, between), meter.used(between, after)
     seconds = (after.clock - between.clock) - (between.clock - before.clock)
     return Energy(run.launch, run.contender, run.task, {each: whole[each] - once[each] for each in whole}, seconds,
-                  steps, run.foreign, meter.busy(between))
+                  len(run.seconds) - one, run.foreign, meter.busy(between))
 
 
 def of_epoch(meter: sensors.Meter, before: sensors.Reading, launch: int, contender: str, task: str, number: int,

@@ -202,7 +202,8 @@ class LaunchRun:
     def _timed(self, worker: Worker, name: str, task: str, number: int, position: int, steps: int) -> Block:
         reply = worker.ask("block", self.course.patience.block, task=task, steps=steps)
         return Block(self.number, number, position, name, task, tuple(reply["seconds"]), reply["cpu"], reply["faults"],
-                     reply["foreign"], reply["resume"], reply["loss"], group=self.group, part=self.part)
+                     reply["foreign"], reply["resume"], reply["loss"], group=self.group, part=self.part,
+                     period=reply.get("period", 1))
 
     @contextmanager
     def _guard(self, entry: Entry, phase: str, task: str = "") -> Iterator[Worker | None]:

@@ -64,15 +64,16 @@ class WorkerProcess:
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path, mark: str,
                  timeout: float = 60.0, sign_of_life: Callable[[], None] = lambda: None,
-                 folder: Path | None = None) -> None:
+                 folder: Path | None = None, greets: bool = True) -> None:
         """`sign_of_life` is called every few seconds while a request runs, unless it is a block. `folder` is where it
-        is started, that of its log if left out."""
+        is started, that of its log if left out. Unless it `greets`, somebody calls `greet` before anything else."""
         self._sign_of_life = sign_of_life
         self.log = log
         self.mark = mark
         self._buffer = bytearray()
         self._oom_kills = _oom_kills()  # of the whole machine, when the request that now runs began
-        begin = time.perf_counter()
+        self._timeout = timeout
+        self._begin = time.perf_counter()
         with log.open("ab") as sink:
             try:
                 self._process = subprocess.Popen(
@@ -80,9 +81,14 @@ class WorkerProcess:
                     env={**environment, MARK: mark}, start_new_session=True, cwd=folder or log.parent)
             except OSError as error:  # its interpreter is gone, for one
                 raise WorkerFailed("crash", f"{command[0]} cannot be started: {error.strerror}") from error
+        if greets:
+            self.greet()
+
+    def greet(self) -> None:
+        """Waits for its first line. Raises WorkerFailed, and leaves nothing behind."""
         try:
-            self.hello = self._receive(timeout)
-            self.start_seconds = time.perf_counter() - begin
+            self.hello = self._receive(self._timeout)
+            self.start_seconds = time.perf_counter() - self._begin
             wrong = complaint_of_hello(self.hello, PROTOCOL)
             if wrong:
                 raise self._failed("protocol", wrong)

@@ -9,7 +9,8 @@ silence.
 import select
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from photofinish.machine import by_core
 from photofinish.measure import system
@@ -17,8 +18,10 @@ from photofinish.runner import idle
 from photofinish.runner.process import LOOK, WorkerFailed, WorkerProcess
 from photofinish.worker import TIMED
 
+Done = TypeVar("Done")
+
 GRACE = 2.0  # seconds, after a rank says it failed, to hear of one that died: the others fail for its sake
-SUMMED = ("memory", "cpu", "faults")  # of a reply; times are those of rank 0, which waits for all others
+SUMMED = ("memory", "cpu", "faults")  # of a reply; times are those of rank 0
 
 
 def share(cores: Sequence[int], each: int, rank: int, ranks: int) -> list[int]:
@@ -29,15 +32,19 @@ def share(cores: Sequence[int], each: int, rank: int, ranks: int) -> list[int]:
 
 
 class Ranks:
-    """Started one after another; `start` makes one rank, `meeting` is the folder in which they find each other."""
+    """Started together; `start` makes one rank, which has said nothing yet, `meeting` is the folder in which they find
+    each other."""
 
     def __init__(self, world: int, start: Callable[[int], WorkerProcess], meeting: str,
-                 sign_of_life: Callable[[], None] = lambda: None, parts: int = 0, seen: bool = False) -> None:
+                 sign_of_life: Callable[[], None] = lambda: None, parts: int = 0, seen: bool = False,
+                 machines: Sequence[str] = ()) -> None:
         """`parts` are those of a batch, where that is not one for each rank. `seen` is whether what they do can be seen
-        from here, and so that they do nothing. Raises WorkerFailed, and leaves none behind."""
+        from here, and so that they do nothing; `machines` name that of each rank, where not all share this one. Raises
+        WorkerFailed, and leaves none behind."""
         self.world = world
         self.parts = parts or world
         self.seen = seen
+        self.machines = machines
         self.meeting = meeting
         self._sign_of_life = sign_of_life
         self._parted = False  # whether some have answered what others have not
@@ -45,12 +52,14 @@ class Ranks:
         begin = time.perf_counter()
         try:
             for number in range(world):
-                self.ranks.append(self._named(number, start))
-        except WorkerFailed:
+                self.ranks.append(self._named(number, partial(start, number)))
+            for number, rank in enumerate(self.ranks):
+                self._named(number, rank.greet)
+        except BaseException:
             self.kill()
             raise
         self.start_seconds = time.perf_counter() - begin
-        self.hello = together([rank.hello for rank in self.ranks])
+        self.hello = together([rank.hello for rank in self.ranks], machines)
         self.leaves: tuple[str, ...] = ()
 
     def ask(self, do: str, timeout: float, **arguments: Any) -> dict[str, Any]:
@@ -62,7 +71,7 @@ class Ranks:
             except WorkerFailed as error:
                 self._parted = True
                 raise self._of(number, error) from None
-        return together(self._replies(do, asked, timeout))
+        return together(self._replies(do, asked, timeout), self.machines)
 
     def _own(self, number: int, do: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What one rank is asked: which it is when it loads; a proof under a label of its own."""
@@ -141,9 +150,9 @@ class Ranks:
         return "\n".join(f"rank {number}: {line}" for number, rank in enumerate(self.ranks)
                          for line in rank.log_tail().splitlines())
 
-    def _named(self, number: int, start: Callable[[int], WorkerProcess]) -> WorkerProcess:
+    def _named(self, number: int, act: Callable[[], Done]) -> Done:
         try:
-            return start(number)
+            return act()
         except WorkerFailed as error:
             raise self._of(number, error) from None
 
@@ -156,19 +165,18 @@ def label_of(label: str, rank: int) -> str:
     return f"{label}-rank{rank}" if rank else label
 
 
-def together(replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def together(replies: Sequence[Mapping[str, Any]], machines: Sequence[str] = ()) -> dict[str, Any]:
     """What the replies of all ranks say of their contender: times, and what was found out, are of rank 0; what they
     hold and use adds up (what each holds is kept, too); the loss is the mean over their equal parts of the batch;
     traced `steps` are kept by rank."""
-    first, others = replies[0], replies[1:]
+    first = replies[0]
     if "steps" in first:
         return {**first, "steps": [each["steps"] for each in replies]}
     found = {**first, **{key: sum(each[key] for each in replies) for key in SUMMED if key in first}}
     if "memory" in first:
         found["memory_of_each"] = tuple(each["memory"] for each in replies)
-    if first.get("foreign") is not None:  # to rank 0 the other ranks are foreign
-        own = sum(each["cpu"] for each in others) / (first["wall"] * system.CORES)
-        found["foreign"] = max(0.0, first["foreign"] - own)
+    if first.get("foreign") is not None:
+        found["foreign"] = _foreign(replies, machines or [""] * len(replies))
     if first.get("loss") is not None:
         found["loss"] = sum(each["loss"] for each in replies) / len(replies)
     for key in ("device_memory", "held"):
@@ -177,6 +185,17 @@ def together(replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if "probes" in first and "unsupported" not in first["probes"]["threads"]:
         found["probes"] = {**first["probes"], "threads": _added([each["probes"]["threads"] for each in replies])}
     return found
+
+
+def _foreign(replies: Sequence[Mapping[str, Any]], machines: Sequence[str]) -> float:
+    """The share that others used of that machine of which they used most. To a rank those beside it are foreign."""
+    shares: list[float] = []
+    for machine in dict.fromkeys(machines):
+        first, *beside = [reply for reply, own in zip(replies, machines) if own == machine]
+        if first["foreign"] is not None:
+            ours = sum(each["cpu"] for each in beside) / (first["wall"] * system.CORES)
+            shares.append(max(0.0, first["foreign"] - ours))
+    return max(shares)
 
 
 def _added(amounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

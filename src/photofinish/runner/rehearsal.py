@@ -153,6 +153,7 @@ class Rehearsal:
             self._phase(entry, f"{name}:{task}", seconds, reply, task, look=name == "warm_up")
         reply = worker.ask("block", course.patience.block, task=STEP_OF.get(task, task), steps=STEADY_STEPS)
         self._phase(entry, f"steady:{task}", sum(reply["seconds"]), reply, task)
+        course.periods[task, entry.name] = reply.get("period", 1)
         if self.quiet and crowd(reply):  # said once, before the long proofs
             self.quiet = False
             course.listener(Progress("warning", crowd(reply), entry.name, task))

@@ -92,10 +92,11 @@ class Session:
         ready = [name for group in gather(course, 1) for name in group]
         runs = {entry.name: [task for task in course.tasks if course.runs(entry, task)] for entry in course.live}
         steps = [course.estimates.get(task, {}).get(name, plan.USUAL_STEP) for name in ready for task in runs[name]]
+        periods = [course.periods.get((task, name), 1) for name in ready for task in runs[name]]
         preparation = sum(course.preparation.get(name, 0.0) for name in ready)
         if course.meter is not None:
             preparation += sum(each * (energy.run_steps(each) + 3) for each in steps)
-        first = plan.pilot(len(steps), 1, self._left(), steps, preparation)
+        first = plan.pilot(len(steps), 1, self._left(), steps, preparation, periods)
         return first if self.launches is None else replace(first, launches=self.launches, reason="")
 
     def _announce(self, coming: plan.Plan, done: int) -> None:

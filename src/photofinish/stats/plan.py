@@ -9,6 +9,7 @@ divides the 5 % between the two. An end forced by the budget is no look: it does
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -40,17 +41,22 @@ class Plan:
     seconds: float = 0.0
 
 
-def block_steps(step_seconds: float, seconds: float = BLOCK_SECONDS, most: int = MOST_STEPS) -> int:
-    """The timed steps of a block of a contender whose step takes `step_seconds`; of one of another length."""
-    return max(1, min(most, math.ceil(seconds / max(step_seconds, 1e-9))))
+def block_steps(step_seconds: float, seconds: float = BLOCK_SECONDS, most: int = MOST_STEPS, period: int = 1) -> int:
+    """The timed steps of a block of a contender whose step takes `step_seconds`; of one of another length; of one whose
+    steps come in periods, which are not divided."""
+    steps = max(1, min(most, math.ceil(seconds / max(step_seconds, 1e-9))))
+    return math.ceil(steps / period) * period
 
 
-def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (), preparation: float = 0.0) -> Plan:
+def pilot(contenders: int, tasks: int, budget: float, steps: Iterable[float] = (), preparation: float = 0.0,
+          periods: Iterable[int] = ()) -> Plan:
     """The first launches, whose rounds take about an eighth of the budget in all, as many as it pays for. `steps` are
-    seconds per step of each contender in each task, as far as known; `preparation` what a launch takes besides."""
+    seconds per step of each contender in each task, and `periods` how many of them make a period, as far as known;
+    `preparation` what a launch takes besides."""
     known = list(steps)
     known += [USUAL_STEP] * (contenders * tasks - len(known))
-    round_seconds = sum(each * (block_steps(each) + 1) for each in known)  # the first step after waking is not timed
+    round_seconds = sum(each * (block_steps(each, period=period) + 1)  # the first step after waking is not timed
+                        for each, period in zip(known, chain(periods, repeat(1))))
     rounds = _within(budget / (8 * PILOT * round_seconds), FEWEST_ROUNDS, MOST_ROUNDS // 2)
     cost = preparation + rounds * round_seconds
     launches = max(FEWEST, min(PILOT, int(budget // cost)))

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from photofinish import environments
 from photofinish.stats.paired import by_launch, interval, launch_differences, log_steps
 from photofinish.stats.standings import failure_of, no_certificate
 from photofinish.values import Contender, Estimate, Race, Scaling
 
-# Options that say how several processes run, not what each computes.
-RANKS = ("threads", "rank", "hook", "bucket", "matrix_rank", "sync", "accumulate")
+# Options that say how several processes run, not what each computes, beside those of their strategy.
+RANKS = ("threads", "rank")
+TALK = ("GLOO_", "HOROVOD_", "NCCL_")  # how the variables begin of what processes are in touch by
 MORE = (2, 4, 8)  # times as many processes as were raced: what is predicted
 
 
@@ -117,5 +119,9 @@ def _alone(of: Contender, usual: int) -> Contender:
     """One of its processes as a contender of its own."""
     given = dict(of.options)
     threads = int(given.get("threads", usual)) // of.world
-    options = {**{key: value for key, value in given.items() if key not in RANKS}, "threads": str(threads)}
+    framework = environments.frameworks().get(of.framework)
+    strategy = framework.strategies.get(of.strategy) if framework else None
+    among = {*RANKS, *(strategy.options if strategy else ())}
+    options = {**{key: value for key, value in given.items() if key not in among and not key.startswith(TALK)},
+               "threads": str(threads)}
     return replace(of, options=tuple(sorted(options.items())), copy=1, strategy="", world=1)

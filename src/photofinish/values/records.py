@@ -81,7 +81,8 @@ class Resize:
 
 @dataclass(frozen=True)
 class Block:
-    """The timed steps of one contender in one round of one launch, one figure per step.
+    """The timed steps of one contender in one round of one launch, one figure per step: where only every so many do
+    something that the others do not (`period`), the mean of as many.
 
     `position` is the place within the round (0 first), `group` who of a launch was alive together (0 where all were);
     `resume` the untimed first step after being woken; `faults` minor page faults over the timed steps; `cpu` own CPU
@@ -108,6 +109,7 @@ class Block:
     service: Tuple[float, ...] = ()
     wall: Optional[float] = None
     part: str = ""
+    period: int = 1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class Hook:
 
     own: Tuple[str, ...] = ()  # of the options, those that only this hook knows
     bucket: Optional[float] = None  # MiB of gradients that go at a time, where it cannot be otherwise
+    period = 1  # steps from one in which something is sent to the next
 
     def __init__(self, setup: Setup) -> None:
         """Raises Unsupported for an option that is another hook's."""

@@ -29,6 +29,7 @@ class Contestant(Rank):
 
     def __init__(self, setup: Setup) -> None:
         self.hook = HOOKS[setup.options.get("hook", "")](setup)
+        self.period = self.hook.period
         self.bucket = float(setup.options["bucket"]) if "bucket" in setup.options else self.hook.bucket
         self.parts = int(setup.options.get("accumulate", "1"))
         if self.parts > 1 and "hook" in setup.options:
