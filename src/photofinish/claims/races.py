@@ -48,23 +48,23 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Each of a and b is faster somewhere, and the ratio is not one (Welch's test). Against it speaks one ratio alone,
-    with every race decided: all are equivalent, or the ratios of every two races are (`alike`). That Welch's test shows
-    nothing says nothing: noise does that too."""
+    """Each of a and b is faster somewhere, and the ratios of two races differ (`interaction`). Against it speaks one
+    ratio alone, with every race decided: all are equivalent, or the ratios of every two races are (`alike`). That no
+    two are shown to differ says nothing: noise does that too."""
     found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
     groups = [values for values, _ in samples(claim, races)]
-    test = interaction(groups)
+    test = interaction(groups, alpha_of(races))
     if test is None:
         return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
     told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
-            f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
-    shown = test.chance < ALPHA
+            f"{len(found['SLOWER'])}; "
+            + (f"Welch's p = {test.chance:.2g}" if test.shown else "no two ratios are shown to differ"))
     one = not found["UNDECIDED"] and (
         not ever or alike.alike({"": groups}, margin_of(races), alpha_of(races))[""] == alike.ALIKE)
-    word = "CONFIRMED" if both and shown else "MIXED" if both or shown else "REFUTED" if one else "UNDECIDED"
+    word = "CONFIRMED" if both and test.shown else "MIXED" if both or test.shown else "REFUTED" if one else "UNDECIDED"
     if word == "UNDECIDED":
         told += f"; {len(found[word])} undecided, ratios up to {alike.apart(groups):.3f} times apart"
     return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
