@@ -16,7 +16,7 @@ from photofinish.stats import alike, batches, curves, jobs, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL, failure_of
-from photofinish.stats.verdict import ALPHA, compared, decide, decide_apart
+from photofinish.stats.verdict import ALPHA, compared, decide, decide_apart, decide_within
 from photofinish.study import Settled
 from photofinish.values import Race
 
@@ -88,15 +88,19 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Whether a and b end equally accurate after whole trainings: the equivalence tests of each race."""
+    """Whether a and b end equally accurate after whole trainings: tests of equivalence within the tolerance of each
+    race, all judged together (Holm). Nobody stops a race for its accuracies, so that looks cost them nothing."""
     pair = {claim.asks["a"], claim.asks["b"]}
-    found = [(agreement.verdict, each.planned.title) for each in races for result in each.results
-             if result.race.case.task == "fit" for agreement in learning.agreements(result.race)
-             if {agreement.a, agreement.b} == pair]
+    found = [(values / result.race.case.training.tolerance, each.planned.title) for each in races
+             for result in each.results if result.race.case.training is not None and result.race.case.task == "fit"
+             for names, values in learning.accuracy_differences(result.race).items() if set(names) == pair
+             and len(values)]
     if not found:
         return not_run(claim, races)
-    same = tuple(title for word, title in found if word == "EQUIVALENT")
-    other = tuple(title for word, title in found if word in learning.WORDS.values())
+    several = [(values, title) for values, title in found if len(values) > 1]
+    decisions = decide_within([values for values, _ in several], 1.0)
+    same, other = (tuple(title for decision, (_, title) in zip(decisions, several) if decision.word in words)
+                   for words in (("EQUIVALENT",), ("FASTER", "SLOWER")))
     left = len(found) - len(same) - len(other)
     told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
@@ -136,15 +140,18 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
 
 
 def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """N processes are at least NEAR times N times as fast as one of them, by the interval of each race."""
-    found = {each.planned.title: scaling.efficiency for each in races for result in each.results
-             for scaling in scalings(result.race) if scaling.contender == claim.asks["contender"]
-             and scaling.launches > 1}
+    """N processes are at least NEAR times N times as fast as one of them, all races judged together (Holm)."""
+    found = [(scaling, differences(result.race, scaling.contender, scaling.against), each.planned.title)
+             for each in races for result in each.results for scaling in scalings(result.race)
+             if scaling.contender == claim.asks["contender"] and scaling.launches > 1]
     if not found:
         return not_run(claim, races)
-    near = tuple(title for title, efficiency in found.items() if efficiency.low >= NEAR)
-    far = tuple(title for title, efficiency in found.items() if efficiency.high < NEAR)
-    told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})" for each in found.values())
+    decisions = decide_within([logs - math.log(NEAR * scaling.processes) for scaling, logs, _ in found], 0.0,
+                              alpha_of(races))
+    near, far = (tuple(title for decision, (*_, title) in zip(decisions, found) if decision.word == word)
+                 for word in ("FASTER", "SLOWER"))
+    told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})"
+                     for each in (scaling.efficiency for scaling, *_ in found))
     word = weighed(near, far, read=len(found))
     return Judgement(claim, word, f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
 

@@ -23,13 +23,18 @@ def final_accuracies(race: Race) -> dict[str, dict[int, float]]:
             for name, launches in last.items()}
 
 
+def accuracy_differences(race: Race) -> dict[tuple[str, str], np.ndarray]:
+    """By how much the first of two ends more accurate than the second, one for each launch that trained both."""
+    final = final_accuracies(race)
+    return {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
+            for a, b in combinations(final, 2)}
+
+
 def agreements(race: Race) -> tuple[Agreement, ...]:
     """One for each pair that was trained together: two one-sided t tests (Schuirmann 1987) that the mean difference of
     their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the pairs."""
-    training, final = race.case.training, final_accuracies(race)
+    training, differences = race.case.training, accuracy_differences(race)
     assert training is not None
-    differences = {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
-                   for a, b in combinations(final, 2)}
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}
     decisions = dict(zip(judged, decide_within(list(judged.values()), training.tolerance)))
     return tuple(_with_guesses(_agreement(pair, values, decisions.get(pair), training.tolerance), race)
