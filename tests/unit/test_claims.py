@@ -1,5 +1,6 @@
 """Judgements follow from what the store holds, and from nothing else."""
 
+import math
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +165,20 @@ def test_trainings_that_end_equally_accurate(apart: float, word: str) -> None:
     assert judge(claim("same-accuracy"), [Settled(planned, (result,))]).word == word
 
 
+@pytest.mark.parametrize(("races", "word"), [(1, "CONFIRMED"), (2, "UNDECIDED")])
+def test_trainings_share_the_chance_of_an_error(races: int, word: str) -> None:
+    """Each is equally accurate with p = 0.037: enough for one race, too little for the first of two."""
+    spread = 0.01 / (2.4 * math.sqrt(0.5))
+    epochs = tuple(Epoch(launch, 1, 0, name, 1.0, 4, 0.1, 0.5,
+                         validation_accuracy=0.9 + spread * (launch - 3) * (name == PAIR[0]))
+                   for launch in range(1, 6) for name in PAIR)
+    of = replace(case(), task="fit", training=Training("digits", "digest", 32, 1000, 1))
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
+    found = [Settled(PlannedRace("digits", name, ("fit",), PAIR), (result,))
+             for name in ("digits_cnn", "resnet18")[:races]]
+    assert judge(claim("same-accuracy"), found).word == word
+
+
 def test_only_the_races_it_speaks_of_count() -> None:
     races = [settled(1.3), settled(0.8, "vgg16")]
     assert judge(claim("faster", **{"except-models": ["vgg16"]}), races).word == "CONFIRMED"
@@ -239,6 +254,19 @@ def test_two_processes_are_nearly_twice_as_fast_or_not(speedup: float, scatter: 
     races = [Settled(PlannedRace("two processes", "resnet18", ("train",), (one, two)), (result,))]
     found = judge(claim("near-linear", contender=two), races)
     assert found.word == word, found.why
+
+
+@pytest.mark.parametrize(("races", "word"), [(1, "CONFIRMED"), (2, "UNDECIDED")])
+def test_races_of_several_processes_share_the_chance_of_an_error(races: int, word: str) -> None:
+    """Each is above the line with p = 0.038: enough for one race, too little for the first of two."""
+    two, one = "torch:eager+ddp[2]", "torch:eager[threads=1]"
+    once = race((Runner(one, 0.05), Runner(two, 0.03)), of=replace(case(), threads=2), launches=6, seed=4)
+    logs = {launch: math.log(1.8) + 2.8 * 0.01 / math.sqrt(5) + 0.01 * (-1)**launch for launch in range(1, 7)}
+    result = judged(replace(once, blocks=tuple(replace(
+        each, seconds=(math.exp(logs[each.launch] if each.contender == one else 0.0),)) for each in once.blocks)))
+    found = [Settled(PlannedRace("two processes", name, ("train",), (one, two)), (result,))
+             for name in ("resnet18", "vgg16")[:races]]
+    assert judge(claim("near-linear", contender=two), found).word == word
 
 
 def day(number: int, time: float = 0.05, ratio: float = 1.3, date: str = "") -> Settled:

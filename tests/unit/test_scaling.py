@@ -15,6 +15,7 @@ from photofinish.stats.scaling import (
     to_race_beside,
     weak_scalings,
 )
+from photofinish.stats.verdict import ALPHA, SPENDING
 from photofinish.values import Block, Case, Certificate, Contender, Estimate, Failure, Race
 
 ONE, TWO = "torch:eager[threads=1]", "torch:eager+ddp[2,bucket=1,hook=fp16]"
@@ -55,6 +56,13 @@ def test_strong_scaling_shares_the_batch() -> None:
     (found,) = scalings(LARGE)
     assert (found.batch, found.against_batch, found.launches) == (16, 16, 3)
     assert (found.speedup.value, found.efficiency.value) == pytest.approx((1.9 / 1.25, 1.9 / 1.25 / 2))
+
+
+def test_intervals_are_at_the_level_that_looks_leave() -> None:
+    looked = [replace(each, looks=(2,)) for each in (SMALL, LARGE)]
+    assert [each.speedup.level for each in scalings(LARGE)] == [1 - ALPHA]
+    assert [each.efficiency.level for each in scalings(looked[1])] == [1 - ALPHA * SPENDING[1]]
+    assert {each.efficiency.level for each in weak_scalings([SMALL, looked[1]])} == {1 - ALPHA * SPENDING[1]}
 
 
 def test_more_processes_follow_from_the_share_that_is_not_divided() -> None:

@@ -97,6 +97,25 @@ def test_rounds_follow_kalibera_and_jones() -> None:
     assert spread.of_launch(8) == pytest.approx(1.5e-4**0.5)
 
 
+def apart(seen: Race) -> Race:
+    """The same, of a contender and a strategy, whose processes are never alive beside others."""
+    names = {"a": "torch:eager", "b": "torch:eager+ddp[2]"}
+    return replace(seen, contenders=tuple(names.values()), certificates=tuple(
+        replace(each, contender=names[each.contender]) for each in seen.certificates), blocks=tuple(
+        replace(each, contender=names[each.contender], group=int(each.contender == "b")) for each in seen.blocks))
+
+
+def test_launches_compared_as_one_scatter_by_the_rounds_of_both() -> None:
+    """Without them no round would seem worth its time, and launches to come would scatter more than those seen."""
+    world = World(launch=0.005, round=0.03, step=0.0, rounds=15, steps=1)
+    seen = apart(race(60, (1.0, 1.0), world))
+    a, b = seen.contenders
+    spread = plan.measure_spread(seen, [(a, b)])
+    assert spread.rounds == 15 and spread.within == pytest.approx(2 * 0.03**2, rel=0.2)
+    coming = plan.after(apart(race(plan.PILOT, world=world)), 1e6, 0.015)
+    assert coming.rounds > plan.FEWEST_ROUNDS
+
+
 def test_launches_needed_is_the_smallest_number_that_will_do() -> None:
     for spread, reach in ((0.01, 0.01), (0.02, 0.01), (0.05, 0.01), (0.01, 0.1)):
         found = student.launches_needed(spread, reach, 0.025)

@@ -145,6 +145,47 @@ def test_the_planned_end_reaches_the_precision_in_the_stated_share() -> None:
     assert reached >= least_by_chance(planned, plan.ASSURANCE)
 
 
+def test_the_planned_end_reaches_the_precision_of_who_is_never_alive_beside_others() -> None:
+    """A strategy, compared launch by launch: planned as if its rounds did not scatter, hardly any would."""
+    noise, trials, names = np.random.default_rng(12), 40, {"a": "torch:eager", "b": "torch:eager+ddp[2]"}
+    world, seconds = World(launch=0.002, round=0.03, step=0.0, rounds=20, steps=1), (0.05, 0.05)
+
+    def alone(race: Race) -> Race:
+        return replace(race, contenders=tuple(names.values()), certificates=tuple(
+            replace(each, contender=names[each.contender]) for each in race.certificates), blocks=tuple(
+            replace(each, contender=names[each.contender], group=int(each.contender == "b")) for each in race.blocks))
+
+    reached = planned = 0
+    for _ in range(trials):
+        pilot = world.race(noise, seconds, plan.PILOT, margin=0.0)
+        coming = plan.after(alone(pilot), 1e6, 0.015)
+        if coming.launches:
+            more = replace(world, rounds=coming.rounds).more(pilot, noise, seconds, coming.launches)
+            found = stats.judge(alone(replace(more, looks=coming.looks))).verdicts[0]
+            planned += 1
+            reached += (math.log(found.high) - math.log(found.low)) / 2 <= math.log1p(0.015)
+    assert planned > 0.9 * trials
+    assert reached >= least_by_chance(planned, plan.ASSURANCE)
+
+
+SKEWS = {"a fifth": lambda noise, shape: 0.1 * (noise.random(shape) < 0.2) - 0.02,
+         "exponential": lambda noise, shape: noise.exponential(0.01, shape) - 0.01,
+         "log-normal": lambda noise, shape: 0.01 * (noise.lognormal(0, 1, shape) - math.exp(0.5))}
+
+
+@pytest.mark.parametrize(("skew", "launches", "low", "high"), [
+    ("a fifth", 3, 0.49, 0.52), ("a fifth", 4, 0.41, 0.41), ("a fifth", 6, 0.26, 0.26), ("a fifth", 10, 0.11, 0.12),
+    *((skew, launches, 0.08, 0.17) for skew in ("exponential", "log-normal") for launches in (4, 10))])
+def test_launches_that_are_skewed_on_one_side_mislead_as_often_as_is_told(skew: str, launches: int, low: float,
+                                                                          high: float) -> None:
+    noise, trials = np.random.default_rng(13), 1500
+    logs = SKEWS[skew](noise, (trials, launches)) + noise.normal(0, 0.003, (trials, launches))
+    words = [verdict.decide([values], 0.0)[0].word for values in logs]
+    false = trials - words.count("UNDECIDED")
+    assert least_by_chance(trials, low) <= false <= most_by_chance(trials, high)
+    assert words.count("SLOWER") > 0.9 * false  # b is the skewed one, and said to be the faster
+
+
 def test_variance_components_are_recovered() -> None:
     """Between launches 0.02 and within 0.03 for each contender: twice their squares for the ratio."""
     noise = np.random.default_rng(8)

@@ -16,7 +16,7 @@ from photofinish.stats import alike, batches, curves, jobs, learning, paired
 from photofinish.stats.interaction import differences, interaction
 from photofinish.stats.scaling import scalings
 from photofinish.stats.standings import REHEARSAL, failure_of
-from photofinish.stats.verdict import ALPHA, compared, decide, decide_apart
+from photofinish.stats.verdict import ALPHA, compared, decide, decide_apart, decide_within
 from photofinish.study import Settled
 from photofinish.values import Race
 
@@ -48,23 +48,23 @@ def _sometimes(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _depends(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Each of a and b is faster somewhere, and the ratio is not one (Welch's test). Against it speaks one ratio alone,
-    with every race decided: all are equivalent, or the ratios of every two races are (`alike`). That Welch's test shows
-    nothing says nothing: noise does that too."""
+    """Each of a and b is faster somewhere, and the ratios of two races differ (`interaction`). Against it speaks one
+    ratio alone, with every race decided: all are equivalent, or the ratios of every two races are (`alike`). That no
+    two are shown to differ says nothing: noise does that too."""
     found = decided(claim, races)
     if isinstance(found, Judgement):
         return found
     groups = [values for values, _ in samples(claim, races)]
-    test = interaction(groups)
+    test = interaction(groups, alpha_of(races))
     if test is None:
         return not_run(claim, races, "one race does not say whether others are alike")
     both, ever = bool(found["FASTER"] and found["SLOWER"]), bool(found["FASTER"] or found["SLOWER"])
     told = (f"{claim.asks['a']} is faster in {len(found['FASTER'])} races, {claim.asks['b']} in "
-            f"{len(found['SLOWER'])}; Welch's p = {test.chance:.2g}")
-    shown = test.chance < ALPHA
+            f"{len(found['SLOWER'])}; "
+            + (f"Welch's p = {test.chance:.2g}" if test.shown else "no two ratios are shown to differ"))
     one = not found["UNDECIDED"] and (
         not ever or alike.alike({"": groups}, margin_of(races), alpha_of(races))[""] == alike.ALIKE)
-    word = "CONFIRMED" if both and shown else "MIXED" if both or shown else "REFUTED" if one else "UNDECIDED"
+    word = "CONFIRMED" if both and test.shown else "MIXED" if both or test.shown else "REFUTED" if one else "UNDECIDED"
     if word == "UNDECIDED":
         told += f"; {len(found[word])} undecided, ratios up to {alike.apart(groups):.3f} times apart"
     return Judgement(claim, word, told, found["FASTER"], found["SLOWER"])
@@ -88,15 +88,19 @@ def _first_epoch(claim: Claim, races: Sequence[Settled]) -> Judgement:
 
 
 def _same_accuracy(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """Whether a and b end equally accurate after whole trainings: the equivalence tests of each race."""
+    """Whether a and b end equally accurate after whole trainings: tests of equivalence within the tolerance of each
+    race, all judged together (Holm). Nobody stops a race for its accuracies, so that looks cost them nothing."""
     pair = {claim.asks["a"], claim.asks["b"]}
-    found = [(agreement.verdict, each.planned.title) for each in races for result in each.results
-             if result.race.case.task == "fit" for agreement in learning.agreements(result.race)
-             if {agreement.a, agreement.b} == pair]
+    found = [(values / result.race.case.training.tolerance, each.planned.title) for each in races
+             for result in each.results if result.race.case.training is not None and result.race.case.task == "fit"
+             for names, values in learning.accuracy_differences(result.race).items() if set(names) == pair
+             and len(values)]
     if not found:
         return not_run(claim, races)
-    same = tuple(title for word, title in found if word == "EQUIVALENT")
-    other = tuple(title for word, title in found if word in learning.WORDS.values())
+    several = [(values, title) for values, title in found if len(values) > 1]
+    decisions = decide_within([values for values, _ in several], 1.0)
+    same, other = (tuple(title for decision, (_, title) in zip(decisions, several) if decision.word in words)
+                   for words in (("EQUIVALENT",), ("FASTER", "SLOWER")))
     left = len(found) - len(same) - len(other)
     told = f"{len(same)} trainings end equally accurate, {len(other)} do not, {left} undecided"
     return Judgement(claim, weighed(same, other, read=len(found)), told, same, other)
@@ -136,15 +140,18 @@ def _by_batch(name: str, races: Sequence[Settled]) -> batches.Logs:
 
 
 def _near_linear(claim: Claim, races: Sequence[Settled]) -> Judgement:
-    """N processes are at least NEAR times N times as fast as one of them, by the interval of each race."""
-    found = {each.planned.title: scaling.efficiency for each in races for result in each.results
-             for scaling in scalings(result.race) if scaling.contender == claim.asks["contender"]
-             and scaling.launches > 1}
+    """N processes are at least NEAR times N times as fast as one of them, all races judged together (Holm)."""
+    found = [(scaling, differences(result.race, scaling.contender, scaling.against), each.planned.title)
+             for each in races for result in each.results for scaling in scalings(result.race)
+             if scaling.contender == claim.asks["contender"] and scaling.launches > 1]
     if not found:
         return not_run(claim, races)
-    near = tuple(title for title, efficiency in found.items() if efficiency.low >= NEAR)
-    far = tuple(title for title, efficiency in found.items() if efficiency.high < NEAR)
-    told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})" for each in found.values())
+    decisions = decide_within([logs - math.log(NEAR * scaling.processes) for scaling, logs, _ in found], 0.0,
+                              alpha_of(races))
+    near, far = (tuple(title for decision, (*_, title) in zip(decisions, found) if decision.word == word)
+                 for word in ("FASTER", "SLOWER"))
+    told = ", ".join(f"{each.value:.0%} ({each.low:.0%} to {each.high:.0%})"
+                     for each in (scaling.efficiency for scaling, *_ in found))
     word = weighed(near, far, read=len(found))
     return Judgement(claim, word, f"efficiency {told}; {NEAR:.0%} is near linear", near, far)
 

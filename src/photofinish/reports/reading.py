@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from photofinish.referee.tolerance import APPROXIMATED
-from photofinish.render.document import Interval, Span, Table, Text
+from photofinish.render.document import Interval, Paragraph, Span, Table, Text
 from photofinish.render.quantities import counted, write
+from photofinish.stats.interaction import interaction
 from photofinish.stats.standings import REHEARSAL, WRONG, no_certificate
 from photofinish.values import Case, Certificate, Contender, Estimate, Load, Result, Standing, Verdict
 
@@ -89,6 +92,18 @@ def interval(estimate: Estimate | None) -> Interval | float | None:
     if not estimate.level:
         return estimate.value
     return Interval(estimate.value, estimate.low, estimate.high)
+
+
+def depends(on: str, samples: Sequence[np.ndarray], alpha: float) -> Iterator[Paragraph]:
+    """Whether the ratio of a pair depends on the race or batch, by its differences in each; nothing where few tell."""
+    test = interaction(samples, alpha)
+    if test is None:
+        return
+    by = "(Welch's t tests of every two, Holm)"
+    yield Paragraph((
+        f"The ratio depends on the {on}: of {test.races} two at least differ {by}. Welch's F({test.degrees[0]:.0f}, "
+        f"{test.degrees[1]:.1f}) = {test.statistic:.3g}, p = {test.chance:.2g}." if test.shown else
+        f"That the ratio depends on the {on} is not shown: of {test.races} no two are shown to differ {by}.",))
 
 
 def far_apart(figures: Iterable[float]) -> bool:

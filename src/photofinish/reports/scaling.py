@@ -135,9 +135,11 @@ def _memory(found: Sequence[Scaling], peaks: Mapping[str, int]) -> tuple[Table, 
 
 
 def _table(found: tuple[Scaling, ...]) -> Table:
+    levels = [each.efficiency.level for each in found if each.efficiency.level]
+    bounds = f", {confidence(*levels)} interval" if levels else ""
     columns = (Column("Contender", "contender"), Column("Parts", "count"), Column("Batch", "count"),
                Column("One alone", "contender"), Column("Its batch", "count"),
-               Column("Speed-up, 95 % interval", "ratio"), Column("Efficiency, 95 % interval", "percent"),
+               Column(f"Speed-up{bounds}", "ratio"), Column(f"Efficiency{bounds}", "percent"),
                Column("Launches", "count"))
     rows = tuple((contender(each.contender), each.processes, each.batch, contender(each.against), each.against_batch,
                   interval(each.speedup), interval(each.efficiency), each.launches) for each in found)

@@ -32,11 +32,11 @@ from photofinish.render.document import (
 )
 from photofinish.render.quantities import TIMES
 from photofinish.reports import costs, epochs, figures, learning, provenance, study_rows, verdict
-from photofinish.reports.reading import TASKS, interval
+from photofinish.reports.reading import TASKS, depends, interval
 from photofinish.stats.energy import consumption
-from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.interaction import differences
 from photofinish.stats.largest import MOST_TRIALS
-from photofinish.stats.verdict import ALPHA, compared, decide, left
+from photofinish.stats.verdict import compared, decide, left
 from photofinish.study import PlannedRace, Published, Settled, Study
 from photofinish.values import MAX, Result, Verdict, to_json
 from photofinish.values.profile import KERNELS
@@ -253,10 +253,12 @@ def _tile(ours: Verdict | None, letters: Mapping[str, str]) -> Cell:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Races of one pair, judged together: `samples` are its differences in each, `words` how often which verdict."""
+    """Races of one pair, judged together at `alpha`: `samples` are its differences in each, `words` how often which
+    verdict."""
 
     a: str
     b: str
+    alpha: float
     samples: Sequence[np.ndarray]
     words: Counter[str]
 
@@ -272,8 +274,9 @@ def _tally(task: str, rows: Sequence[Settled], published: Published | None) -> _
                and compared(result, a, b) and len(each := differences(result.race, a, b)) > 1]
     if len(samples) < 2:
         return None
-    judged = decide(samples, found[0].race.margin, left(result.race for result in found))
-    return _Tally(a, b, samples, Counter(each.word for each in judged))
+    alpha = left(result.race for result in found)
+    judged = decide(samples, found[0].race.margin, alpha)
+    return _Tally(a, b, alpha, samples, Counter(each.word for each in judged))
 
 
 def _answers(races: Sequence[Settled], study: Study) -> Iterator[Text]:
@@ -319,12 +322,7 @@ def _comes_to(task: str, rows: Sequence[Settled], published: Published | None) -
     if found is None:
         return
     yield Paragraph((f"Of {len(found.samples)} races, judged together (Holm), ", *_told(found), "."))
-    test = interaction(found.samples)
-    if test is not None:
-        shown = test.chance < ALPHA
-        said = "The ratio depends on the race" if shown else "That the ratio depends on the race is not shown"
-        yield Paragraph((f"{said}: Welch's F({test.degrees[0]:.0f}, {test.degrees[1]:.1f}) = {test.statistic:.3g}, "
-                         f"p = {test.chance:.2g}.",))
+    yield from depends("race", found.samples, found.alpha)
 
 
 def _busy(task: str, rows: Sequence[Settled]) -> Iterator[Block]:

@@ -33,6 +33,7 @@ from photofinish.reports.reading import (
     TASKS,
     between,
     contender,
+    depends,
     interval,
     listed,
     ranked,
@@ -40,9 +41,9 @@ from photofinish.reports.reading import (
     without_empty,
 )
 from photofinish.stats.batches import GAIN, SHARES, Curve, Knee, Point, curves, rivals
-from photofinish.stats.interaction import differences, interaction
+from photofinish.stats.interaction import differences
 from photofinish.stats.scaling import weak_scalings
-from photofinish.stats.verdict import ALPHA, compared
+from photofinish.stats.verdict import compared, left
 from photofinish.values import Estimate, Result, to_json
 
 LONGEST = 0.9  # the share of steps whose latency is drawn
@@ -316,13 +317,9 @@ def _depends(results: Sequence[Result]) -> Iterator[Block]:
     names = results[0].race.contenders
     if len(names) != 2:
         return
-    test = interaction([each for result in results
-                        if compared(result, *names) and len(each := differences(result.race, *names)) > 1])
-    if test is not None:
-        said = "The ratio depends on the batch" if test.chance < ALPHA else "That the ratio depends on the batch is " \
-                                                                            "not shown"
-        yield Paragraph((f"{said}: Welch's F({test.degrees[0]:.0f}, {test.degrees[1]:.1f}) = {test.statistic:.3g}, "
-                         f"p = {test.chance:.2g}.",))
+    samples = [each for result in results
+               if compared(result, *names) and len(each := differences(result.race, *names)) > 1]
+    yield from depends("batch", samples, left(result.race for result in results))
 
 
 def _certificate(results: Sequence[Result]) -> Section:

@@ -24,16 +24,21 @@ def final_accuracies(race: Race) -> dict[str, dict[int, float]]:
             for name, launches in last.items()}
 
 
+def accuracy_differences(race: Race) -> dict[tuple[str, str], np.ndarray]:
+    """By how much the first of two ends more accurate than the second, one for each launch that trained both; of pairs
+    that may be compared. Who failed is in none: the trainings that it survived are not how it ends."""
+    final = {name: accuracies for name, accuracies in final_accuracies(race).items()
+             if not failure_of(race, name) and not no_certificate(race, name)}
+    return {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
+            for a, b in combinations(final, 2)}
+
+
 def agreements(race: Race) -> tuple[Agreement, ...]:
     """One for each pair that was trained together and may be compared: two one-sided t tests (Schuirmann 1987) that the
     mean difference of their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the
-    pairs. Who failed has none: the trainings that it survived are not how it ends."""
-    training = race.case.training
+    pairs."""
+    training, differences = race.case.training, accuracy_differences(race)
     assert training is not None
-    final = {name: accuracies for name, accuracies in final_accuracies(race).items()
-             if not failure_of(race, name) and not no_certificate(race, name)}
-    differences = {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
-                   for a, b in combinations(final, 2)}
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}
     decisions = dict(zip(judged, decide_within(list(judged.values()), training.tolerance)))
     return tuple(_with_guesses(_agreement(pair, values, decisions.get(pair), training.tolerance), race)

@@ -15,6 +15,7 @@ import numpy as np
 from photofinish import environments
 from photofinish.stats.paired import by_launch, interval, launch_differences, log_steps
 from photofinish.stats.standings import failure_of, no_certificate
+from photofinish.stats.verdict import ALPHA, left, share
 from photofinish.values import Contender, Estimate, Race, Scaling
 
 # Options that say how several processes run, not what each computes, beside those of their strategy.
@@ -44,7 +45,7 @@ def scalings(race: Race) -> tuple[Scaling, ...]:
             continue
         logs = launch_differences(steps, name, one)
         if len(logs):
-            world, speedup = Contender.parse(name).world, interval(logs)
+            world, speedup = Contender.parse(name).world, interval(logs, 1 - ALPHA * share(race))
             batch = race.case.batch
             found.append(Scaling(name, one, world, batch, batch, len(logs), speedup, speedup.scaled(1 / world)))
     return tuple(found)
@@ -86,7 +87,7 @@ def weak_scalings(races: Iterable[Race]) -> tuple[Scaling, ...]:
             own, other = by_launch(log_steps(race)[name]), by_launch(log_steps(alone)[one])
             logs = np.array([other[launch] - own[launch] for launch in sorted(own.keys() & other.keys())])
             if len(logs):
-                efficiency = interval(logs)
+                efficiency = interval(logs, 1 - left((race, alone)))
                 found.append(Scaling(name, one, world, batch, batch // world, len(logs), efficiency.scaled(world),
                                      efficiency))
     return tuple(found)
