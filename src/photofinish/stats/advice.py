@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 
+import numpy as np
+
 from photofinish.stats.curves import missed
 from photofinish.stats.jobs import mean_steps
-from photofinish.stats.paired import timed_blocks
+from photofinish.stats.paired import Rounds, log_steps, mean_interval, round_differences, timed_blocks
 from photofinish.stats.steady import LEAST
+from photofinish.stats.verdict import ALPHA
 from photofinish.values import SERVE, Contender, Race, Standing
 
 SPREAD = 0.03  # s.d. between launches; with equal allocators 1 % is usual and 10 % without
@@ -14,6 +17,7 @@ FOREIGN = 0.05  # of the machine, used by others during a block
 FAULT = 1.5e-6  # seconds of a minor page fault: 1.4 in PyTorch and 1.8 in JAX, by doing away with them
 DEAR = 0.01  # of a contender's time
 TAIL = 0.10  # by which a contender's mean step may exceed its median
+FALL = 0.02  # by which a contender may be faster at the end of a launch's rounds than at their beginning
 SPARE_CORES = 0.2
 NAMED = 4  # contenders that a warning names one by one
 
@@ -64,6 +68,20 @@ def steady_state(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
                        "move; look at its warm-up curve.")
 
 
+def settling(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
+    """Who became faster while it was timed: a warm-up may end where noise hides what is left to fall."""
+    if race.case.training is not None or race.case.task == SERVE:  # whose rounds are not steps of one process in a row
+        return
+    steps = log_steps(race)
+    falls = {name: found for name in race.contenders if len(found := _falls(steps, name)) > 1}
+    for name, found in falls.items():
+        fall = mean_interval(np.array(found), 1 - ALPHA / len(falls))
+        if fall.low > 0 and fall.value > FALL:
+            yield (f"{name} became {np.expm1(fall.value):.1%} faster beside the others while it was timed (from the "
+                   f"first to the last third of the rounds of {len(found)} launches): it had not settled, or they slowed "
+                   "down; a long job may see another ratio than the verdict's; look at its warm-up curve.")
+
+
 def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
     for name in race.contenders if race.case.task != SERVE else ():  # where queries wait for others
         blocks = [block.seconds for block in timed_blocks(race, name)]
@@ -103,6 +121,18 @@ def targets(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
         yield f"{reason}: it is given no time, since that of the others would be a choice of its best."
 
 
+def _falls(steps: Mapping[str, Rounds], name: str) -> list[float]:
+    """By how much log steps fell from the first to the last third of a launch's rounds, beside those of the others: one
+    figure for each launch that has as many rounds."""
+    found: dict[int, list[float]] = {}
+    for other in steps.keys() - {name}:
+        for launch, ahead in round_differences(steps, name, other).items():
+            third = len(ahead) // 3
+            if third:
+                found.setdefault(launch, []).append(float(np.mean(ahead[-third:]) - np.mean(ahead[:third])))
+    return [fmean(each) for each in found.values()]
+
+
 def _fault_shares(race: Race) -> dict[str, float]:
     """About how much of each contender's timed work went into page faults."""
     work = [(each.contender, each.faults, each.wall or sum(each.seconds)) for each in timed_blocks(race)]
@@ -117,4 +147,4 @@ def _each(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
-RULES = (targets, spread, foreign_load, page_faults, steady_state, slow_steps, means_against_medians, threads)
+RULES = (targets, spread, foreign_load, page_faults, steady_state, settling, slow_steps, means_against_medians, threads)
