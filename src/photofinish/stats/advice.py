@@ -78,8 +78,8 @@ def settling(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
         fall = mean_interval(np.array(found), 1 - ALPHA / len(falls))
         if fall.low > 0 and fall.value > FALL:
             yield (f"{name} became {np.expm1(fall.value):.1%} faster beside the others while it was timed (from the "
-                   f"first to the last third of the rounds of {len(found)} launches): it had not settled, or they slowed "
-                   "down; a long job may see another ratio than the verdict's; look at its warm-up curve.")
+                   f"first to the last third of the rounds of {len(found)} launches): it had not settled, or they "
+                   "slowed down; a long job may see another ratio than the verdict's; look at its warm-up curve.")
 
 
 def slow_steps(race: Race, standings: tuple[Standing, ...]) -> Iterator[str]:
