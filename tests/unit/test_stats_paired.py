@@ -73,6 +73,13 @@ def test_spikes_within_blocks_and_bad_rounds_do_not_move_the_ratio() -> None:
     assert estimate is not None and estimate.value == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("rounds", [3, 4, 5])
+def test_one_disturbed_block_does_not_ruin_a_launch_of_few_rounds(rounds: int) -> None:
+    steps = {(name, 1, turn): (1.0,) for name in "ab" for turn in range(rounds)}
+    estimate = paired.estimate_ratio(race_of({**steps, ("b", 1, 1): (3.0,)}), "a", "b")
+    assert estimate is not None and estimate.value == pytest.approx(1.0)
+
+
 def test_who_never_met_is_compared_through_the_anchor_and_drift_between_groups_drops_out() -> None:
     exact = World(launch=0.0, round=0.0, step=0.0)
     groups = [((0, 1), (0, 2)), ((0, 1, 2),)]

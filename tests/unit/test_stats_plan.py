@@ -89,12 +89,13 @@ def test_a_finer_precision_and_more_noise_need_more_launches() -> None:
 
 
 def test_rounds_follow_kalibera_and_jones() -> None:
-    spread = plan.Spread(within=4e-4, between=1e-4, observed=2e-4, rounds=4)
-    assert plan.optimal_rounds(spread, 25.0, 1.0) == 10  # sqrt(25 / 1 x 4)
+    spread = plan.Spread(within=4e-4, between=1.2e-4, observed=2e-4, rounds=5)
+    assert plan.optimal_rounds(spread, 25.0, 1.0) == 10  # sqrt(25 / 1 x 3.33)
     assert plan.optimal_rounds(replace(spread, between=0.0), 25.0, 1.0) == plan.MOST_ROUNDS
     assert plan.optimal_rounds(replace(spread, within=0.0), 25.0, 1.0) == plan.FEWEST_ROUNDS
-    assert spread.of_launch(4) == pytest.approx(2e-4**0.5)
-    assert spread.of_launch(8) == pytest.approx(1.5e-4**0.5)
+    assert spread.of_launch(5) == pytest.approx(2e-4**0.5)
+    assert spread.of_launch(10) == pytest.approx(1.6e-4**0.5)
+    assert spread.of_launch(3) == pytest.approx((1.2e-4 + 4e-4 * 0.4487) ** 0.5, rel=1e-3)  # the median's variance
 
 
 def apart(seen: Race) -> Race:

@@ -3,7 +3,8 @@
 A block counts as the logarithm of its median step: a spike of the machine inside a block moves nothing
 (a contender whose own slow steps the median hides is told by `stats.advice`). Blocks of one round are
 neighbours in time, so their difference is free of drift; a launch is the trimmed mean of its rounds'
-differences; the interval is Student's t over launches, because a process keeps its own speed.
+differences (of few the median); the interval is Student's t over launches, because a process keeps its
+own speed.
 
 Contenders of a launch that were not alive together (the field did not fit in memory) are compared through the anchor,
 who ran with both: what one takes over the anchor less what the other does, round by round. Such a launch scatters more,
@@ -22,7 +23,9 @@ import numpy as np
 from photofinish.stats import curves, student
 from photofinish.values import Block, Contender, Estimate, Race
 
-TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds; none below five rounds
+TRIM = 0.2  # of the rounds of a launch, at each end: foreign load hits whole rounds
+FEW = 4  # rounds, of which so little would be trimmed that one bad round ruined the launch: they count as their median
+MEDIAN_LOSS = {3: 1.346, 4: 1.193}  # variance of a median of so many over that of their mean, under normal noise
 FARTHEST = 650.0  # of a log ratio: exp of more is no number of a float
 POINT = 0.0  # the level of an interval that is only a point: one launch tells nothing of the spread
 
@@ -104,11 +107,17 @@ def _whole(steps: Mapping[str, Rounds], a: str, b: str, launch: int) -> dict[int
 
 
 def location(rounds: Iterable[float]) -> float:
-    """The 20 % trimmed mean: as good as the mean under normal noise to within some 10 % of its variance,
-    and unmoved by a few bad rounds (Wilcox, Robust Estimation, section 3.3)."""
+    """The 20 % trimmed mean: as good as the mean under normal noise to within some 10 % of its variance, and unmoved by
+    a few bad rounds (Wilcox, Robust Estimation, section 3.3). Of few rounds the median, which one bad round of three
+    does not ruin."""
     ordered = np.sort(np.fromiter(rounds, float))
-    cut = int(TRIM * len(ordered))
+    cut = int(TRIM * len(ordered)) if len(ordered) > FEW else (len(ordered) - 1) // 2
     return float(np.mean(ordered[cut:len(ordered) - cut]))
+
+
+def location_variance(rounds: float) -> float:
+    """That of the location of so many rounds, in parts of the variance of one."""
+    return MEDIAN_LOSS.get(round(rounds), 1.0) / rounds
 
 
 def launch_differences(steps: Mapping[str, Rounds], a: str, b: str) -> np.ndarray:

@@ -14,6 +14,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from photofinish.stats import paired, student, verdict
+from photofinish.stats.paired import location_variance
 from photofinish.stats.standings import judge
 from photofinish.values import Block, Race
 
@@ -191,8 +192,8 @@ class Spread:
 
     def of_launch(self, rounds: int) -> float:
         """The standard deviation expected between launches of `rounds` rounds."""
-        changed = self.observed + self.within * (1 / rounds - 1 / self.rounds)
-        return math.sqrt(max(changed, self.within / rounds))
+        changed = self.observed + self.within * (location_variance(rounds) - location_variance(self.rounds))
+        return math.sqrt(max(changed, self.within * location_variance(rounds)))
 
 
 def measure_spread(race: Race, pairs: Sequence[tuple[str, str]]) -> Spread:
@@ -207,7 +208,7 @@ def measure_spread(race: Race, pairs: Sequence[tuple[str, str]]) -> Spread:
                   for launch, rounds in launches.items()]
         found.append((*np.mean(inside, axis=0), observed))
     within, rounds_each, observed = (float(each) for each in np.mean(found, axis=0))
-    return Spread(within, max(0.0, observed - within / rounds_each), observed, rounds_each)
+    return Spread(within, max(0.0, observed - within * location_variance(rounds_each)), observed, rounds_each)
 
 
 def _inside(rounds: np.ndarray, of_a: Sequence[float], of_b: Sequence[float]) -> tuple[float, float]:
