@@ -21,9 +21,7 @@ from photofinish.stats import judge as judged
 from photofinish.stats.verdict import ALPHA, SPENDING
 from photofinish.store import Store
 from photofinish.study import PlannedRace, Settled
-from photofinish.values import Certificate, Epoch, Failure, Observation, Race, Result, Training
-
-PROVEN = tuple(Certificate(name, case().digest, True, (), "numpy", 8) for name in PAIR)
+from photofinish.values import Epoch, Failure, Observation, Race, Result, Training
 
 
 def settled(ratio: float, model: str = "resnet18", launches: int = 6, **noise: float) -> Settled:
@@ -147,7 +145,7 @@ def passes(first: float) -> Settled:
     epochs = tuple(Epoch(launch, number, 0, PAIR[0], (first if number == 1 else 1.0) * (1 + launch * number / 1000), 4,
                          0.1, 0.5) for launch in (1, 2, 3) for number in (1, 2, 3))
     of = replace(case(), task="epoch", training=Training("patterns", "digest", 32, 0, 3))
-    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs, certificates=PROVEN), True, (), ())
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
     return Settled(PlannedRace("passes", "resnet18", ("epoch",), PAIR), (result,))
 
 
@@ -162,7 +160,7 @@ def test_trainings_that_end_equally_accurate(apart: float, word: str) -> None:
     epochs = tuple(Epoch(launch, 1, 0, name, 1.0, 4, 0.1, 0.5, validation_accuracy=0.9 + launch / 1000
                          + apart * (name == PAIR[0])) for launch in range(1, 6) for name in PAIR)
     of = replace(case(), task="fit", training=Training("digits", "digest", 32, 1000, 1))
-    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs, certificates=PROVEN), True, (), ())
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
     planned = PlannedRace("digits", "digits_cnn", ("fit",), PAIR)
     assert judge(claim("same-accuracy"), [Settled(planned, (result,))]).word == word
 
@@ -175,7 +173,7 @@ def test_trainings_share_the_chance_of_an_error(races: int, word: str) -> None:
                          validation_accuracy=0.9 + spread * (launch - 3) * (name == PAIR[0]))
                    for launch in range(1, 6) for name in PAIR)
     of = replace(case(), task="fit", training=Training("digits", "digest", 32, 1000, 1))
-    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs, certificates=PROVEN), True, (), ())
+    result = Result(Race("race", of, PAIR, 0.02, epochs=epochs), True, (), ())
     found = [Settled(PlannedRace("digits", name, ("fit",), PAIR), (result,))
              for name in ("digits_cnn", "resnet18")[:races]]
     assert judge(claim("same-accuracy"), found).word == word

@@ -19,7 +19,7 @@ from photofinish.render.document import (
     Text,
 )
 from photofinish.render.quantities import write
-from photofinish.reports.reading import certified, contender, interval, names, queries, without_empty
+from photofinish.reports.reading import contender, interval, names, queries, without_empty
 from photofinish.stats.paired import timed_blocks
 from photofinish.stats.serving import SHARES, Served, served
 from photofinish.stats.tails import Claim
@@ -43,12 +43,11 @@ def section(result: Result) -> Section:
 
 
 def sentences(result: Result) -> tuple[Text, ...]:
-    """What is known of the bound, if one was tried, for each that is proven and has not failed."""
-    load, proven = result.race.case.load, certified(result)
+    """What is known of the bound, if one was tried, for each that has not failed."""
+    load = result.race.case.load
     if load is None or load.latency is None:
         return ()
-    return tuple(_said(each, each.claim, load) for each in served(result.race)
-                 if each.claim is not None and each.contender in proven)
+    return tuple(_said(each, each.claim, load) for each in served(result.race) if each.claim is not None)
 
 
 def _said(each: Served, claim: Claim, load: Load) -> Text:

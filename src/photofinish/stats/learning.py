@@ -7,7 +7,7 @@ import numpy as np
 
 from photofinish.stats import student
 from photofinish.stats.curves import curves
-from photofinish.stats.standings import failure_of, no_certificate
+from photofinish.stats.standings import failure_of
 from photofinish.stats.verdict import ALPHA, Decision, decide_within
 from photofinish.values import Agreement, Race
 
@@ -25,18 +25,16 @@ def final_accuracies(race: Race) -> dict[str, dict[int, float]]:
 
 
 def accuracy_differences(race: Race) -> dict[tuple[str, str], np.ndarray]:
-    """By how much the first of two ends more accurate than the second, one for each launch that trained both; of pairs
-    that may be compared. Who failed is in none: the trainings that it survived are not how it ends."""
-    final = {name: accuracies for name, accuracies in final_accuracies(race).items()
-             if not failure_of(race, name) and not no_certificate(race, name)}
+    """By how much the first of two ends more accurate than the second, one for each launch that trained both. Who
+    failed is in no pair: the trainings that it survived are not how it ends."""
+    final = {name: each for name, each in final_accuracies(race).items() if not failure_of(race, name)}
     return {(a, b): np.array([final[a][launch] - final[b][launch] for launch in final[a] if launch in final[b]])
             for a, b in combinations(final, 2)}
 
 
 def agreements(race: Race) -> tuple[Agreement, ...]:
-    """One for each pair that was trained together and may be compared: two one-sided t tests (Schuirmann 1987) that the
-    mean difference of their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the
-    pairs."""
+    """One for each pair that was trained together: two one-sided t tests (Schuirmann 1987) that the mean difference of
+    their final accuracies, paired by launch, lies within the tolerance, by Holm's procedure over the pairs."""
     training, differences = race.case.training, accuracy_differences(race)
     assert training is not None
     judged = {pair: values for pair, values in differences.items() if len(values) > 1}
