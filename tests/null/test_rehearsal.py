@@ -16,6 +16,7 @@ from photofinish.runner import course as courses
 from photofinish.runner.arrange import find_entries, make_case, open_course
 from photofinish.runner.rehearsal import crowd
 from photofinish.stats import plan
+from photofinish.stats.jobs import break_evens
 from photofinish.store import Store
 from photofinish.values import Result
 
@@ -81,9 +82,9 @@ def test_what_compiling_has_to_pay_for_is_told(result: Result) -> None:
     """5 s in a first run; the launches compile, too: there is no cache."""
     told = race_object(result)
     jsonschema.validate(told, schema("race"))
-    (found,) = (each for each in told["break_even"]
-                if (each["contender"], each["cold"]) == (COMPILED, True))
-    assert found["ahead"] == "from" and 2000 < found["steps"] < 3200
+    (found,) = (each for each in break_evens(result.race, cold=True) if each.contender == COMPILED)
+    assert found.ahead == "from" and found.steps and 2000 < found.steps < 3200
+    assert not result.comparable and told["break_even"] == []  # nobody was certified
     assert any(each["topic"] == "compile cache" and each["found"] == "none is kept" for each in told["audit"])
 
 
@@ -91,7 +92,7 @@ def test_what_compiling_has_to_pay_for_is_told(result: Result) -> None:
                                               ("out-of-the-box", [False, True, False])])
 def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kept: list[bool], tmp_path: Path,
                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others: variables)
+    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others, **named: variables)
     entries, _ = find_entries([f"fake:steady{each}" for each in ("", "[allocator=keep]", "[allocator=default]")], "cpu")
     graph, case, optimizer = make_case(MODEL, 2, None, None, "", regime, "cpu", 1)
     with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, entries, lambda *records: None, 0) as course:
@@ -104,7 +105,7 @@ def test_a_contender_may_keep_memory_or_not_whatever_its_regime(regime: str, kep
 
 def test_threads_of_what_is_not_timed_do_not_wait_for_cores_that_others_use(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others: variables)
+    monkeypatch.setattr(courses, "WorkerProcess", lambda command, variables, *others, **named: variables)
     (entry,), _ = find_entries(["fake"], "cpu")
     graph, case, optimizer = make_case(MODEL, 2, None, None, "", "matched", "cpu", 1)
     with open_course(Store(tmp_path), {"infer": case}, graph, optimizer, [entry], lambda *records: None, 0) as course:

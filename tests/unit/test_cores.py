@@ -33,9 +33,10 @@ def pinned(store: Path, name: str, threads: int, hosts: tuple[Machine, ...] = ()
     graph, case, optimizer = make_case("digits_cnn", 8, None, None, "", "matched", "cpu", threads)
     found = []
 
-    def started(entry: object, place: str, variables: dict[str, str], host: object = None) -> object:
+    def started(entry: object, place: str, variables: dict[str, str], host: object = None,
+                **named: object) -> object:
         found.append([int(each) for each in variables["PHOTOFINISH_CORES"].split(",")])
-        return SimpleNamespace(hello={})
+        return SimpleNamespace(hello={}, greet=lambda: None)
 
     with open_course(Store(store), {"train": case}, graph, optimizer, [entry], lambda *told: None, 0) as course:
         course.hosts = hosts

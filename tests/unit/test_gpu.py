@@ -30,7 +30,7 @@ def test_the_first_gpu_has_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def course(device: str = "cuda", worlds: tuple[int, ...] = (1, 1), told: list[Progress] | None = None) -> Any:
     entries = [SimpleNamespace(contender=SimpleNamespace(world=each)) for each in worlds]
-    return SimpleNamespace(case=SimpleNamespace(device=device), entries=entries, meter=None,
+    return SimpleNamespace(case=SimpleNamespace(device=device), entries=entries, meter=None, hosts=(),
                            listener=(told if told is not None else []).append)
 
 
