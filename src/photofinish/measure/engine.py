@@ -30,7 +30,7 @@ class Engine:
         self.clock: Callable[[], float] = contestant.clock
         self.turn = 0
 
-    def whole(self, task: str, steps: int) -> int:
+    def _whole(self, task: str, steps: int) -> int:
         """So many steps, and those that are left of the last period."""
         period = self._period(task)
         return -(-steps // period) * period
@@ -63,7 +63,7 @@ class Engine:
         self.contestant.put(self.state)
         resume = self.step(task)
         run, wait, clock = self._verb(task), self.contestant.wait, self.clock
-        steps = self.whole(task, steps)
+        steps = self._whole(task, steps)
         batches = [self._next_batch() for _ in range(steps)]
         seconds = [0.0] * steps
         handle = None
@@ -115,7 +115,7 @@ class Engine:
         """What the contestant sees of so many training steps (whole periods), after one untraced."""
         self.contestant.put(self.state)
         self.step(task)
-        steps = self.whole(task, steps)
+        steps = self._whole(task, steps)
         traced = self.contestant.trace(self._verb(task), [self._next_batch() for _ in range(steps)])
         return None if traced is None else [to_json(each) for each in traced]
 
